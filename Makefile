@@ -1,0 +1,52 @@
+# make demo   sets up and runs the whole circle on this machine        make demo ARGS="--hours 0.5"
+# make test   sets up and runs lint, types and the fast tests           make test-all also the slow ones
+# Needs python3 (with venv) and make; everything else is installed into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Where CPU builds of torch come from when the package index would send a CUDA build of several GB.
+# TORCH_INDEX=https://download.pytorch.org/whl/cpu make test
+TORCH_INDEX ?=
+TORCH := torch==2.13.0
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint requirements.lock
+
+.PHONY: demo test test-all lint types bench setup setup-dev clean
+
+demo: setup
+	@$(BIN)/python -m deploy.demo $(ARGS)
+
+test: setup-dev lint types
+	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+test-all: setup-dev lint types
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: setup-dev
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+
+types: setup-dev
+	$(BIN)/python -m mypy .
+
+bench: setup-dev
+	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+setup: $(VENV)/installed
+setup-dev: $(VENV)/installed-dev
+
+$(VENV)/bin/python:
+	@$(PYTHON) -m venv $(VENV) || { echo; \
+	  echo "Python's venv module is missing. On Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+
+$(VENV)/installed: requirements.txt client/requirements.txt requirements.lock | $(VENV)/bin/python
+	$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH)
+	$(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/installed-dev: requirements-dev.txt $(VENV)/installed
+	$(PIP) -r requirements-dev.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV) data
