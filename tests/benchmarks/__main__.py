@@ -1,0 +1,30 @@
+"""`python -m tests.benchmarks [NAME ...]`: run the benchmarks and print what they measure. Nothing is asserted.
+
+Each module of this folder with a ``main()`` is one benchmark; ratios are taken within one run against the baseline
+that the line names.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+import tests.benchmarks
+
+
+def main(names: list[str]) -> int:
+    """Run the named benchmarks, or all of them; returns the exit code."""
+    known = [module.name for module in pkgutil.iter_modules(tests.benchmarks.__path__) if module.name != "__main__"]
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        print(f"no benchmark named {', '.join(unknown)}; there are: {', '.join(known)}")
+        return 2
+    for name in names or known:
+        print(f"== {name}", flush=True)
+        importlib.import_module(f"tests.benchmarks.{name}").main()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
