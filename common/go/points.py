@@ -21,22 +21,22 @@ from typing import Final
 
 from numba import njit
 
-MAX_LENGTH: Final = 19
-MIN_LENGTH: Final = 2
+from common.go.basics import BLACK as BLACK
+from common.go.basics import COLUMN_LETTERS
+from common.go.basics import EMPTY as EMPTY
+from common.go.basics import MAX_LENGTH as MAX_LENGTH
+from common.go.basics import MIN_LENGTH as MIN_LENGTH
+from common.go.basics import WHITE as WHITE
+
 STRIDE: Final = MAX_LENGTH + 1
 NUM_POINTS: Final = STRIDE * (MAX_LENGTH + 2) + 1
 PASS: Final = 0
 NO_POINT: Final = -1
 
-EMPTY: Final = 0
-BLACK: Final = 1
-WHITE: Final = 2
 WALL: Final = 3
 
 NEIGHBOURS: Final = (-STRIDE, -1, 1, STRIDE)
 """Offsets of the four neighbours, in the order up, left, right, down."""
-
-_COLUMN_LETTERS: Final = "ABCDEFGHJKLMNOPQRST"
 
 
 @njit(cache=True, nogil=True)
@@ -83,7 +83,7 @@ def to_vertex(point: int, y_size: int) -> str:
     """GTP vertex of ``point`` on a board of ``y_size`` rows, e.g. ``C4``; ``pass`` for the pass."""
     if point == PASS:
         return "pass"
-    return f"{_COLUMN_LETTERS[point % STRIDE - 1]}{y_size - (point // STRIDE - 1)}"
+    return f"{COLUMN_LETTERS[point % STRIDE - 1]}{y_size - (point // STRIDE - 1)}"
 
 
 def from_vertex(vertex: str, x_size: int, y_size: int) -> int:
@@ -95,7 +95,7 @@ def from_vertex(vertex: str, x_size: int, y_size: int) -> int:
     text = vertex.strip().upper()
     if text == "PASS":
         return PASS
-    column = _COLUMN_LETTERS.find(text[:1]) if text else -1
+    column = COLUMN_LETTERS.find(text[:1]) if text else -1
     if column < 0 or not text[1:].isascii() or not text[1:].isdigit():
         raise ValueError(f"{vertex!r} is not a board vertex such as C4, nor pass")
     row = int(text[1:])
