@@ -1,0 +1,82 @@
+"""Which devices a volunteer gives, and into how many streams of games they are divided.
+
+A stream is one child process with one evaluator. A GPU is one stream. A CPU is one stream per core, each with a
+single-threaded evaluator: nothing can be overlapped there, and two pinned single threads beat one evaluator with two
+threads (design.md, "How a game flows", step 3).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+CPU: Final = "cpu"
+GAMES_PER_CPU_STREAM: Final = 64
+GAMES_PER_GPU_STREAM: Final = 256
+
+
+class DeviceError(ValueError):
+    """The devices asked for cannot be used; the text says which there are."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One child process: torch device name, threads of its evaluator, core to pin to, games at once."""
+
+    name: str
+    device: str
+    threads: int
+    core: int | None
+    games: int
+
+
+def plan_streams(gpus: str, cpu_streams: int, games_per_stream: int, gpu_count: int) -> list[Stream]:
+    """The streams for ``--gpus`` as typed.
+
+    Args:
+        gpus: ``""`` (every GPU, else the CPU), ``"cpu"``, or GPU numbers separated by commas.
+        cpu_streams: streams on a CPU, 0 for one per usable core.
+        games_per_stream: games at once in each, 0 for the device's default.
+        gpu_count: how many GPUs torch sees on this machine.
+
+    Raises:
+        DeviceError: not a list of numbers, or a GPU that is not there.
+    """
+    text = gpus.strip().lower()
+    if text == CPU or (not text and gpu_count == 0):
+        return _cpu_streams(cpu_streams, games_per_stream)
+    games = games_per_stream or GAMES_PER_GPU_STREAM
+    return [Stream(f"gpu{number}", f"cuda:{number}", 1, None, games) for number in _gpu_numbers(text, gpu_count)]
+
+
+def _gpu_numbers(text: str, gpu_count: int) -> list[int]:
+    if not text:
+        return list(range(gpu_count))
+    there = f"this machine has GPUs 0 to {gpu_count - 1}" if gpu_count else "this machine has no GPU that torch can use"
+    numbers = []
+    for part in text.split(","):
+        if not part.strip().isdecimal():
+            raise DeviceError(
+                f"--gpus {text!r}: {part.strip()!r} is not a GPU number; say for example --gpus 0,1 or --gpus cpu"
+            )
+        number = int(part)
+        if number >= gpu_count:
+            raise DeviceError(
+                f"--gpus {text!r}: there is no GPU {number}; {there}. Say --gpus cpu to use the processor"
+            )
+        if number in numbers:
+            raise DeviceError(f"--gpus {text!r}: GPU {number} is named twice")
+        numbers.append(number)
+    return numbers
+
+
+def _cpu_streams(cpu_streams: int, games_per_stream: int) -> list[Stream]:
+    cores: list[int] | list[None]
+    if hasattr(os, "sched_getaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+    else:
+        cores = [None] * (os.cpu_count() or 1)
+    count = cpu_streams or len(cores)
+    games = games_per_stream or GAMES_PER_CPU_STREAM
+    return [Stream(f"cpu{i}", CPU, 1, cores[i] if i < len(cores) else None, games) for i in range(count)]

@@ -1,0 +1,153 @@
+"""A volunteer's settings: from the command line, else the environment, else a file, else the default.
+
+The file is KataGo's ``key = value`` text with the key names of its contribute command (spec contribute-protocol.md
+17), so a volunteer of KataGo can bring the file along. Knows nothing of runs and jobs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import platformdirs
+
+from common import config_text
+
+ENVIRONMENT_PREFIX: Final = "TENGEN_"
+
+
+class SettingsError(ValueError):
+    """A setting is missing or wrong; the text names it and the remedy."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One setting: its key in the file, its flag on the command line, its default and a line of help."""
+
+    key: str
+    flag: str
+    default: str
+    help: str
+
+    @property
+    def variable(self) -> str:
+        """Name of the environment variable, e.g. ``TENGEN_SERVER_URL`` for ``--server-url``."""
+        return ENVIRONMENT_PREFIX + self.flag.removeprefix("--").replace("-", "_").upper()
+
+
+OPTIONS: Final = (
+    Option("serverUrl", "--server-url", "", "address of the server, e.g. https://tengen.example.org"),
+    Option("username", "--username", "", "your contributor name"),
+    Option(
+        "password", "--password", "", "its password (better in the environment or the file than on the command line)"
+    ),
+    Option("gpus", "--gpus", "", "devices to use: GPU numbers such as 0,1, or cpu; default: every GPU, else cpu"),
+    Option("cpuStreams", "--cpu-streams", "0", "games streams on a CPU, one core each; 0 = one per core"),
+    Option("maxSimultaneousGames", "--games-per-stream", "0", "games at once in each stream; 0 = chosen by device"),
+    Option("taskRepFactor", "--task-rep-factor", "4", "games asked for at a time, 1 to 64"),
+    Option("onlyPlayRatingMatches", "--only-rating", "false", "true: play matches between networks only"),
+    Option("dataDirectory", "--data-dir", "", "where networks and unsent games are kept"),
+    Option("networkCacheGiB", "--network-cache-gib", "4", "space for downloaded networks; the oldest unused go first"),
+)
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """What the contribute command needs to know; ``gpus`` is as typed (see `client.contribute.devices`)."""
+
+    server_url: str
+    username: str
+    password: str
+    gpus: str
+    cpu_streams: int
+    games_per_stream: int
+    task_rep_factor: int
+    only_rating: bool
+    data_directory: Path
+    network_cache_bytes: int
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add one flag per setting, and ``--config`` for the file."""
+    parser.add_argument("--config", type=Path, help="file of `key = value` lines with these settings")
+    for option in OPTIONS:
+        shown = f" (default: {option.default})" if option.default not in ("", "0") else ""
+        parser.add_argument(
+            option.flag,
+            dest=option.key,
+            default=None,
+            help=f"{option.help}{shown}; file: {option.key}, environment: {option.variable}",
+        )
+
+
+def load_settings(arguments: argparse.Namespace, environment: Mapping[str, str] | None = None) -> ClientSettings:
+    """Merge flags, environment and file.
+
+    Raises:
+        SettingsError: server or login missing, a value out of range, or the file cannot be read.
+    """
+    environment = os.environ if environment is None else environment
+    from_file = _read_file(arguments.config)
+    values = {}
+    for option in OPTIONS:
+        given = getattr(arguments, option.key, None)
+        value = given if given is not None else environment.get(option.variable)
+        values[option.key] = value if value is not None else from_file.get(option.key, option.default)
+    for option in OPTIONS[:2]:
+        if not values[option.key]:
+            raise SettingsError(
+                f"{option.help} is not set: give {option.flag}, or set {option.variable}, or write a file with"
+                f" `{option.key} = ...` and name it by --config"
+            )
+    if not values["serverUrl"].startswith(("http://", "https://")):
+        raise SettingsError(f"server address {values['serverUrl']!r} must begin with http:// or https://")
+    directory = values["dataDirectory"] or platformdirs.user_data_dir("tengen-client", appauthor=False)
+    return ClientSettings(
+        server_url=values["serverUrl"].rstrip("/"),
+        username=values["username"],
+        password=values["password"],
+        gpus=values["gpus"],
+        cpu_streams=_integer(values, "cpuStreams", 0, 1024),
+        games_per_stream=_integer(values, "maxSimultaneousGames", 0, 16000),
+        task_rep_factor=_integer(values, "taskRepFactor", 1, 64),
+        only_rating=_boolean(values, "onlyPlayRatingMatches"),
+        data_directory=Path(directory).expanduser(),
+        network_cache_bytes=_integer(values, "networkCacheGiB", 1, 10_000) * 2**30,
+    )
+
+
+def _read_file(path: Path | None) -> dict[str, str]:
+    if path is None:
+        return {}
+    try:
+        values = config_text.parse(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"cannot read the settings file {path}: {error.strerror}") from error
+    except (config_text.ConfigError, UnicodeDecodeError) as error:
+        raise SettingsError(f"settings file {path}: {error}") from error
+    known = {option.key for option in OPTIONS}
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise SettingsError(f"settings file {path}: unknown key {unknown[0]!r}; known are {', '.join(sorted(known))}")
+    return values
+
+
+def _integer(values: Mapping[str, str], key: str, low: int, high: int) -> int:
+    try:
+        value = int(values[key])
+    except ValueError:
+        value = low - 1
+    if not low <= value <= high:
+        raise SettingsError(f"{key} must be a whole number from {low} to {high}, not {values[key]!r}")
+    return value
+
+
+def _boolean(values: Mapping[str, str], key: str) -> bool:
+    text = values[key].lower()
+    if text not in ("true", "false"):
+        raise SettingsError(f"{key} must be true or false, not {values[key]!r}")
+    return text == "true"
