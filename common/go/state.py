@@ -48,11 +48,13 @@ STATE: Final = np.dtype(
         ("grid_key", np.uint64),
         ("ko_point", np.int16),  # NO_POINT if there is none
         ("captured", np.int32, 3),  # stones of each colour taken off so far, suicides included
+        ("vacated", np.int8, NUM_POINTS),  # bits of the colours that have been taken off this point since begin
         # -- turn --
         ("to_move", np.int8),
         ("phase", np.int8),  # 0 main, 1 and 2 the cleanup phases of territory scoring
         ("finished", np.int8),
         ("no_result", np.int8),
+        ("past_end", np.int8),  # the game has been continued after the rules had ended it
         ("button_left", np.int8),
         ("consecutive_passes", np.int16),
         ("turns", np.int32),  # since the start of the record
@@ -65,7 +67,7 @@ STATE: Final = np.dtype(
         ("ko_blocked", np.int8, NUM_POINTS),
         ("ko_blocked_key", np.uint64),
         ("second_cleanup_start", np.int8, NUM_POINTS),  # colours at the start of phase 2
-        # -- bounds into the HISTORY: keys before a start are forgotten --
+        # -- bounds into the HISTORY: keys before a start are forgotten; one HISTORY holds all three kinds --
         ("history_count", np.int32),
         ("repetition_start", np.int32),
         ("pass_keys_start", np.int32),
@@ -83,7 +85,7 @@ HISTORY: Final = np.dtype(
     [
         ("key", np.uint64, HISTORY_CAPACITY),  # in order of insertion
         ("slot", np.int32, HISTORY_CAPACITY),  # where key i sits in the table
-        ("table_index", np.int32, HISTORY_TABLE),  # 1 + index of a key, 0 = free; open addressing, freed last in first out
+        ("table_index", np.int32, HISTORY_TABLE),  # 1 + index of a key, 0 = free; open addressing, freed newest first
         ("count", np.int32),
     ],
     align=True,
