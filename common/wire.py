@@ -1,0 +1,501 @@
+"""Every message of the HTTP protocol between client and server, declared once: fields, limits, paths, phrases.
+
+The protocol is the one of ``katago contribute`` (spec contribute-protocol.md) with a few fields of our own, which
+KataGo's client and server ignore: `TaskBase.job_id`, `TaskBase.lease_seconds`, `GameUpload.job_id` and the machine
+readable `ErrorAnswer.code`. Knows nothing of HTTP libraries, of Django, of what is inside a configuration text
+(`common.parameters`), an SGF (`common.sgf`) or an npz file (`common.rows`).
+
+Reading is lenient (unknown fields are ignored) but never guesses: numbers in JSON are JSON numbers, numbers in a form
+are plain decimal text. Writing is strict: what is written was validated, in the order and spelling of the protocol.
+A message that does not hold is a `MessageError` whose text names each field and what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+
+from common.go.basics import COLUMN_LETTERS, MAX_LENGTH, MIN_LENGTH
+from common.wire_base import (
+    FormBoolean,
+    FormInteger,
+    FormMessage,
+    HalfInteger,
+    JsonMessage,
+    Number,
+    absent_if_empty,
+    address,
+    describe,
+    file_name,
+    json_text,
+    limit_bytes,
+    no_control_characters,
+    sha256_or_empty,
+)
+from common.wire_base import MessageError as MessageError
+
+# --------------------------------------------------------------------------------------------------------------------
+# Versions
+# --------------------------------------------------------------------------------------------------------------------
+
+CLIENT_VERSION: Final = "0.1.0"
+"""Version of our client; equals the project's version."""
+CLIENT_NAME: Final = "tengen"
+USER_AGENT: Final = f"{CLIENT_NAME}/{CLIENT_VERSION}"
+"""What our client sends as ``User-Agent``; `own_client_version` recognises it."""
+CLIENT_REVISION: Final = f"{CLIENT_NAME}-{CLIENT_VERSION}".ljust(40, "-")
+"""What our client sends as `TaskRequest.git_revision`; 40 characters, the least that katago-server takes."""
+INPUTS_VERSION: Final = 7
+"""The set of input features that we write and accept."""
+
+# --------------------------------------------------------------------------------------------------------------------
+# Paths below the server's base address; the slash at the end belongs to them
+# --------------------------------------------------------------------------------------------------------------------
+
+PATH_ROOT: Final = "/"
+PATH_CURRENT_RUN: Final = "/api/runs/current_for_client/"
+PATH_TASKS: Final = "/api/tasks/"
+PATH_NEWEST_NETWORK: Final = "/api/networks/newest_training/"
+PATH_TRAINING_GAMES: Final = "/api/games/training/"
+PATH_RATING_GAMES: Final = "/api/games/rating/"
+
+# --------------------------------------------------------------------------------------------------------------------
+# Limits
+# --------------------------------------------------------------------------------------------------------------------
+
+KIB: Final = 1024
+MAX_SGF_BYTES: Final = 200 * KIB
+MAX_NPZ_BYTES: Final = 500 * KIB
+MAX_NPZ_UNPACKED_BYTES: Final = 20 * KIB * KIB
+MAX_BODY_BYTES: Final = 2 * KIB * KIB
+"""Least body size that a reverse proxy has to let through; no upload within the other limits is larger."""
+MAX_CONFIG_BYTES: Final = 32768
+MAX_OVERRIDE_BYTES: Final = 1024
+MAX_URL_LENGTH: Final = 4096
+MAX_RUN_NAME_LENGTH: Final = 32
+MAX_NETWORK_NAME_LENGTH: Final = 128
+MAX_TASK_REP_FACTOR: Final = 64
+MAX_START_MOVES: Final = 10_000
+MAX_POSITION_METADATA_LENGTH: Final = 1024
+MAX_FORM_JSON_BYTES: Final = 4096
+"""Longest text of the JSON fields `GameUpload.rules` and `GameUpload.extra_metadata`."""
+MIN_DATA_BOARD_LENGTH: Final = 3
+MAX_GAME_LENGTH: Final = 50_000
+MAX_ROWS: Final = 10_000
+MAX_LEASE_SECONDS: Final = 30 * 24 * 3600
+
+# --------------------------------------------------------------------------------------------------------------------
+# Phrases that KataGo's client searches for in error texts (contribute-protocol.md 4.5, 10); kept to the letter
+# --------------------------------------------------------------------------------------------------------------------
+
+PHRASE_ONLY_RATING: Final = "server is only serving rating games right now"
+"""In a 400 to a task request without rating: the client waits 30 s quietly and asks again."""
+PHRASE_ALREADY_EXISTS: Final = "already exist"
+"""In a 400 to an upload: the client takes the game as uploaded."""
+PHRASE_NO_LONGER_ENABLED: Final = "no longer enabled for"
+"""In a 400 to an upload: the client drops the game quietly."""
+PHRASE_NO_PERMISSION: Final = "permission to perform"
+"""In a 403: the client adds the hint to verify the e-mail address."""
+
+SGF_CONTENT_TYPE: Final = "text/plain"
+NPZ_CONTENT_TYPE: Final = "application/octet-stream"
+
+_CREATED_AT_FORMAT: Final = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+
+def join_url(base: str, path: str) -> str:
+    """Address of ``path`` (one of the ``PATH_`` constants) below the server's address ``base``."""
+    return base.rstrip("/") + path
+
+
+def format_created_at(moment: datetime) -> str:
+    """The one spelling of a time on the wire, e.g. ``2026-03-01T12:00:00.000000Z``.
+
+    KataGo's client compares these *texts*, so all of them have the same format and zone.
+
+    Raises:
+        ValueError: ``moment`` has no time zone.
+    """
+    if moment.tzinfo is None:
+        raise ValueError("a time on the wire needs a time zone")
+    return moment.astimezone(UTC).strftime(_CREATED_AT_FORMAT)
+
+
+def own_client_version(user_agent: str) -> tuple[int, ...] | None:
+    """Version of our client told by a ``User-Agent`` header, e.g. ``(0, 1, 0)``; None for any other program."""
+    found = re.match(rf"{re.escape(CLIENT_NAME)}/(\d{{1,6}}(?:\.\d{{1,6}}){{0,3}})(?:\s|$)", user_agent)
+    return tuple(int(part) for part in found[1].split(".")) if found else None
+
+
+_Url = Annotated[StrictStr, Field(max_length=MAX_URL_LENGTH), AfterValidator(address)]
+_RunName = Annotated[StrictStr, Field(min_length=1, max_length=MAX_RUN_NAME_LENGTH), AfterValidator(file_name)]
+_NetworkName = Annotated[StrictStr, Field(min_length=1, max_length=MAX_NETWORK_NAME_LENGTH), AfterValidator(file_name)]
+_Sha256 = Annotated[StrictStr, Field(max_length=64), AfterValidator(sha256_or_empty)]
+_JobId = Annotated[StrictStr, Field(pattern=r"^[0-9A-Za-z-]{1,64}$")]
+_Uid = Annotated[StrictStr, Field(pattern=r"^[0-9A-Fa-f]{32}$"), AfterValidator(str.upper)]
+_BoardSize = Annotated[FormInteger, Field(ge=MIN_LENGTH, le=MAX_LENGTH)]
+_JsonText = BeforeValidator(json_text(MAX_FORM_JSON_BYTES))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Answers: run, network, task
+# --------------------------------------------------------------------------------------------------------------------
+
+
+class RunReference(JsonMessage):
+    """The run a task belongs to: its folder name at the client and its address."""
+
+    name: _RunName
+    url: _Url
+
+
+class RunInfo(RunReference):
+    """Answer to ``GET /api/runs/current_for_client/`` (contribute-protocol.md 3)."""
+
+    data_board_len: Annotated[StrictInt, Field(ge=MIN_DATA_BOARD_LENGTH, le=MAX_LENGTH)]
+    """Edge of the tensors in the npz file, whatever the size of the board."""
+    inputs_version: Annotated[StrictInt, Field(ge=3, le=INPUTS_VERSION)]
+    max_search_threads_allowed: Annotated[StrictInt, Field(ge=1, le=16384)]
+    """Promise that no task asks for more ``numSearchThreads``."""
+
+
+class NetworkInfo(JsonMessage):
+    """One network, in tasks and as answer to ``GET /api/networks/newest_training/`` (contribute-protocol.md 4.3)."""
+
+    name: _NetworkName
+    url: _Url | None
+    """Sent back in uploads."""
+    model_file: _Url | None
+    """Absolute address of the file; None for the random network."""
+    model_file_bytes: Annotated[StrictInt, Field(ge=0)]
+    model_file_sha256: _Sha256
+    is_random: StrictBool
+    """No file: the client plays with an evaluator without knowledge."""
+    created_at: Annotated[StrictStr, Field(max_length=128)] | None = None
+    """See `format_created_at`; required in rating tasks."""
+    run: Annotated[StrictStr, Field(max_length=MAX_URL_LENGTH)] | None = None
+
+    @model_validator(mode="after")
+    def _has_a_file_or_is_random(self) -> Self:
+        if not self.is_random:
+            if self.model_file is None:
+                raise ValueError("model_file: a network that is not random needs the address of its file")
+            if not self.model_file_sha256:
+                raise ValueError("model_file_sha256: a network that is not random needs it")
+            if self.model_file_bytes == 0:
+                raise ValueError("model_file_bytes: a network file is not empty")
+        return self
+
+
+def _colour(text: object) -> object:
+    return {"black": "B", "white": "W"}.get(text.lower(), text) if isinstance(text, str) else text
+
+
+def _hint(text: object) -> object:
+    return None if text in ("", "null") else text
+
+
+_Colour = Annotated[Literal["B", "W"], BeforeValidator(_colour)]
+_Vertex = Annotated[StrictStr, Field(max_length=4)]
+
+
+class StartPosition(JsonMessage):
+    """A position from which a game is to start (contribute-protocol.md 6). Legality is not checked here."""
+
+    x_size: Annotated[StrictInt, Field(ge=MIN_LENGTH, le=MAX_LENGTH, alias="xSize")]
+    y_size: Annotated[StrictInt, Field(ge=MIN_LENGTH, le=MAX_LENGTH, alias="ySize")]
+    board: Annotated[StrictStr, Field(max_length=MAX_LENGTH * (MAX_LENGTH + 1))]
+    """Rows from the top joined by ``/``; ``.`` empty, ``X`` black, ``O`` white."""
+    next_player: Annotated[_Colour, Field(alias="nextPla")]
+    move_vertices: Annotated[tuple[_Vertex, ...], Field(max_length=MAX_START_MOVES, alias="moveLocs")]
+    move_colours: Annotated[tuple[_Colour, ...], Field(max_length=MAX_START_MOVES, alias="movePlas")]
+    initial_turn_number: Annotated[StrictInt, Field(ge=0, le=MAX_GAME_LENGTH, alias="initialTurnNumber")]
+    hint: Annotated[_Vertex | None, BeforeValidator(_hint), Field(alias="hintLoc")]
+    weight: Annotated[Number, Field(gt=0, le=1e200)] = 1.0
+    metadata: Annotated[StrictStr, Field(max_length=MAX_POSITION_METADATA_LENGTH)] | None = None
+    training_weight: Annotated[Number, Field(gt=0, lt=5, alias="trainingWeight")] = 1.0
+
+    @model_validator(mode="after")
+    def _fits_its_board(self) -> Self:
+        rows = self.board.split("/")
+        if len(rows) != self.y_size or any(len(row) != self.x_size or set(row) - set(".XO") for row in rows):
+            raise ValueError(
+                f"board: is not {self.y_size} rows of {self.x_size} characters out of '.XO', joined by '/'"
+            )
+        if len(self.move_vertices) != len(self.move_colours):
+            raise ValueError(f"movePlas: {len(self.move_colours)} colours for {len(self.move_vertices)} moves")
+        for vertex in (*self.move_vertices, *((self.hint,) if self.hint is not None else ())):
+            if not self._on_board(vertex.upper()):
+                raise ValueError(f"moveLocs, hintLoc: {vertex!r} is neither on the board nor a pass")
+        return self
+
+    def _on_board(self, vertex: str) -> bool:
+        if vertex == "PASS":
+            return True
+        found = re.fullmatch(r"([A-Z])([1-9][0-9]?)", vertex)
+        if found is None:
+            return False
+        return 0 <= COLUMN_LETTERS.find(found[1]) < self.x_size and int(found[2]) <= self.y_size
+
+    def to_object(self) -> dict[str, Any]:
+        """The JSON object to send; no hint is the text ``null``, as KataGo writes it."""
+        return super().to_object() | {"hintLoc": self.hint or "null"}
+
+
+class TaskBase(JsonMessage):
+    """What both kinds of task have (contribute-protocol.md 4.2)."""
+
+    run: RunReference
+    config: Annotated[StrictStr, Field(max_length=MAX_CONFIG_BYTES), limit_bytes(MAX_CONFIG_BYTES)]
+    """KataGo configuration text for these games; see `common.parameters`."""
+    start_poses: Annotated[tuple[StartPosition, ...], Field(max_length=MAX_TASK_REP_FACTOR)] = ()
+    """Element i is for game i of the batch; games beyond the end start normally."""
+    overrides: Annotated[
+        tuple[Annotated[StrictStr, Field(max_length=MAX_OVERRIDE_BYTES), limit_bytes(MAX_OVERRIDE_BYTES)], ...],
+        Field(max_length=MAX_TASK_REP_FACTOR),
+    ] = ()
+    """Element i is ``key=value,key=value`` put over `config` for game i."""
+    job_id: _JobId | None = None
+    """Ours: names the leased job; comes back with each of its games."""
+    lease_seconds: Annotated[StrictInt, Field(ge=1, le=MAX_LEASE_SECONDS)] | None = None
+    """Ours: after this time the server may give the job to another client."""
+
+    def to_object(self) -> dict[str, Any]:
+        """The JSON object to send; start positions write themselves."""
+        written = super().to_object()
+        if self.start_poses:
+            written["start_poses"] = [position.to_object() for position in self.start_poses]
+        return written
+
+
+class SelfplayTask(TaskBase):
+    """Play self-play games with one network."""
+
+    kind: Literal["selfplay"]
+    network: NetworkInfo
+
+
+class RatingTask(TaskBase):
+    """Play games between two networks; on the wire a gating match is one of these too."""
+
+    kind: Literal["rating"]
+    black_network: NetworkInfo
+    white_network: NetworkInfo
+    """Who gets which colour in a game is the client's choice; the upload tells."""
+
+    @model_validator(mode="after")
+    def _two_dated_networks(self) -> Self:
+        if self.black_network.name == self.white_network.name:
+            raise ValueError("white_network: a rating task needs two different networks")
+        for colour, network in (("black", self.black_network), ("white", self.white_network)):
+            if network.created_at is None:
+                raise ValueError(f"{colour}_network.created_at: required in a rating task")
+        return self
+
+
+Task = Annotated[SelfplayTask | RatingTask, Field(discriminator="kind")]
+"""Answer to ``POST /api/tasks/``."""
+_TASK: Final[TypeAdapter[SelfplayTask | RatingTask]] = TypeAdapter(Task)
+
+
+def read_task(body: bytes | str) -> SelfplayTask | RatingTask:
+    """Read and check the answer to a task request.
+
+    Raises:
+        MessageError: as `JsonMessage.from_json`; also for an unknown ``kind``.
+    """
+    try:
+        return _TASK.validate_json(body)
+    except ValidationError as error:
+        raise MessageError(describe(error)) from None
+
+
+class UploadAnswer(JsonMessage):
+    """Answer to an upload that needs no further attempt. Every field is ours; foreign servers may send any object."""
+
+    kg_game_uid: Annotated[StrictStr, Field(max_length=48)] | None = None
+    already_known: StrictBool = False
+    """The same game was received before; nothing was stored now."""
+    detail: StrictStr | None = None
+    """Text for people, e.g. that the game waits for its audit."""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Errors
+# --------------------------------------------------------------------------------------------------------------------
+
+
+class ErrorCode(StrEnum):
+    """What our client does after a refusal; the text beside it is for people only."""
+
+    RETRY = "retry"
+    """Try again later: the server's trouble, or one that passes."""
+    DROP_GAME = "drop_game"
+    """This game will never be accepted."""
+    UPDATE_CLIENT = "update_client"
+    """The program is too old for this server or run; finished games are kept."""
+    STOP = "stop"
+    """Nothing more is to be had with this login or run; finished games are kept."""
+
+
+class ErrorAnswer(JsonMessage):
+    """Body of every answer with status 400 or above (contribute-protocol.md 10)."""
+
+    detail: Annotated[StrictStr, Field(min_length=1)]
+    """Shown to the volunteer by KataGo's client and by ours."""
+    code: ErrorCode
+
+
+_FINAL_PHRASES: Final = (PHRASE_ALREADY_EXISTS, PHRASE_NO_LONGER_ENABLED)
+
+
+def read_error(status: int, body: bytes | str) -> ErrorAnswer:
+    """Make out what an answer of ``status`` >= 300 means, whoever sent it; never raises.
+
+    Our server's answers carry a code, and only that decides. For others (katago-server, a proxy) the code follows
+    from the phrases and the status: 401 and 403 stop, a phrase of finality drops the game, and everything else may
+    still succeed, so that no game is lost by a guess.
+    """
+    text = body if isinstance(body, str) else body.decode("utf-8", "replace")
+    try:
+        decoded = json.loads(text)
+    except (ValueError, RecursionError):
+        decoded = None
+    fields = decoded if isinstance(decoded, dict) else {}
+    detail = next((fields[key] for key in ("detail", "error") if isinstance(fields.get(key), str)), "").strip()
+    if not detail:
+        detail = f"the server answered with status {status} and no explanation"
+    try:
+        return ErrorAnswer(detail=detail, code=ErrorCode(fields["code"]))
+    except (KeyError, ValueError, TypeError):
+        pass
+    if status == 400 and any(phrase in text for phrase in _FINAL_PHRASES):
+        return ErrorAnswer(detail=detail, code=ErrorCode.DROP_GAME)
+    return ErrorAnswer(detail=detail, code=ErrorCode.STOP if status in (401, 403) else ErrorCode.RETRY)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Forms: task request and uploads
+# --------------------------------------------------------------------------------------------------------------------
+
+
+class TaskRequest(FormMessage):
+    """Fields of ``POST /api/tasks/`` (contribute-protocol.md 4.1)."""
+
+    left_out_if_none: ClassVar[frozenset[str]] = frozenset({"client_instance_id"})
+
+    git_revision: Annotated[StrictStr, Field(max_length=80), AfterValidator(no_control_characters)] = ""
+    """Commit of KataGo's source with suffixes; of our client `CLIENT_REVISION`. Which ones may play is the server's."""
+    client_instance_id: Annotated[
+        Annotated[StrictStr, Field(pattern=r"^[0-9A-Fa-f]{1,32}$")] | None, BeforeValidator(absent_if_empty)
+    ] = None
+    """Random for each process; KataGo's has 16 upper-case hexadecimal digits."""
+    task_rep_factor: Annotated[FormInteger, Field(ge=1, le=MAX_TASK_REP_FACTOR)] = 1
+    """Number of games that will be played from this one task."""
+    allow_selfplay_task: FormBoolean = True
+    allow_rating_task: FormBoolean = True
+
+
+class UploadedRules(JsonMessage):
+    """The rules of an uploaded game, without komi (rules.md 1.3, compact)."""
+
+    ko: Literal["SIMPLE", "POSITIONAL", "SITUATIONAL"]
+    scoring: Literal["AREA", "TERRITORY"]
+    tax: Literal["NONE", "SEKI", "ALL"]
+    suicide: StrictBool
+    has_button: Annotated[StrictBool, Field(alias="hasButton")] = False
+    white_handicap_bonus: Annotated[Literal["0", "N", "N-1"], Field(alias="whiteHandicapBonus")] = "0"
+    friendly_pass_ok: Annotated[StrictBool, Field(alias="friendlyPassOk")] = False
+
+    def to_object(self) -> dict[str, Any]:
+        """The JSON object to send: what has its default is left out."""
+        required = {"ko", "scoring", "tax", "suicide"}
+        kept = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        return self.model_dump(mode="json", by_alias=True, include=required) | kept
+
+
+class ExtraMetadata(JsonMessage):
+    """Facts about a training game that neither its SGF nor its rows tell; an empty object for rating games."""
+
+    playout_doubling_advantage: Annotated[Number, Field(ge=-10, le=10)] | None = None
+    playout_doubling_advantage_pla: Literal["Black", "White", "Empty"] | None = None
+    draw_equivalent_wins_for_white: Annotated[Number, Field(ge=0, le=1)] | None = None
+    pos_metadata: Annotated[StrictStr, Field(max_length=MAX_POSITION_METADATA_LENGTH)] | None = None
+
+
+class GameUpload(FormMessage):
+    """The fields that both kinds of upload share (contribute-protocol.md 8, 9)."""
+
+    left_out_if_none: ClassVar[frozenset[str]] = frozenset({"job_id"})
+
+    board_size_x: _BoardSize
+    board_size_y: _BoardSize
+    handicap: Annotated[FormInteger, Field(ge=0, le=1000)]
+    """As ``HA`` of the SGF: 0, or 2 and more."""
+    komi: Annotated[HalfInteger, Field(ge=-1000, le=1000)]
+    gametype: Annotated[StrictStr, Field(pattern=r"^[a-z_]{1,24}$")]
+    """``normal``, ``cleanup_training``, ``fork``, … (see `form_game_type`)."""
+    rules: Annotated[UploadedRules, _JsonText]
+    extra_metadata: Annotated[ExtraMetadata, _JsonText]
+    winner: Literal["W", "B", "0", "-"]
+    """``0`` is a draw, ``-`` no result."""
+    score: Annotated[Annotated[HalfInteger, Field(ge=-10000, le=10000)] | None, BeforeValidator(absent_if_empty)]
+    """White minus Black at the end; 0 after resignation or no result."""
+    resigned: FormBoolean
+    game_length: Annotated[FormInteger, Field(ge=0, le=MAX_GAME_LENGTH)]
+    """Moves recorded, the opening included."""
+    kg_game_uid: _Uid
+    """Drawn by the client; the key by which a repeated upload is recognised. Kept in upper case."""
+    run: _Url
+    white_network: _Url
+    black_network: _Url
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.handicap == 1:
+            raise ValueError("handicap: is 0, or 2 and more")
+        if self.resigned and self.winner not in ("W", "B"):
+            raise ValueError("winner: a game that ended by resignation has one")
+        return self
+
+
+class TrainingGameUpload(GameUpload):
+    """Text fields of ``POST /api/games/training/``; files ``sgf_file`` and ``training_data_file`` travel with it."""
+
+    num_training_rows: Annotated[FormInteger, Field(ge=1, le=MAX_ROWS)]
+    """Rows in the npz file; a game without rows is not uploaded."""
+    job_id: Annotated[_JobId | None, BeforeValidator(absent_if_empty)] = None
+    """Ours: `TaskBase.job_id` of the task."""
+
+
+class RatingGameUpload(GameUpload):
+    """Text fields of ``POST /api/games/rating/``; the file ``sgf_file`` travels with it."""
+
+    job_id: Annotated[_JobId | None, BeforeValidator(absent_if_empty)] = None
+    """Ours: `TaskBase.job_id` of the task."""
+
+    @model_validator(mode="after")
+    def _two_networks(self) -> Self:
+        if self.white_network == self.black_network:
+            raise ValueError("black_network: a rating game has two different networks")
+        return self
+
+
+def form_game_type(sgf_game_type: str) -> str:
+    """Spelling of a game type in `GameUpload.gametype`, from the one in the SGF's root comment (``gtype``)."""
+    return "cleanup_training" if sgf_game_type == "cleanuptraining" else sgf_game_type
