@@ -72,11 +72,10 @@ def _gpu_numbers(text: str, gpu_count: int) -> list[int]:
 
 
 def _cpu_streams(cpu_streams: int, games_per_stream: int) -> list[Stream]:
-    cores: list[int] | list[None]
+    # Only Linux tells which cores may be used, and lets a process be pinned.
+    cores: list[int | None] = [None] * (os.cpu_count() or 1)
     if hasattr(os, "sched_getaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-    else:
-        cores = [None] * (os.cpu_count() or 1)
+        cores = [*sorted(os.sched_getaffinity(0))]
     count = cpu_streams or len(cores)
     games = games_per_stream or GAMES_PER_CPU_STREAM
     return [Stream(f"cpu{i}", CPU, 1, cores[i] if i < len(cores) else None, games) for i in range(count)]
