@@ -1,0 +1,396 @@
+"""Turns: what is legal, what a turn does, and when phases and games end (rules.md 3, 4 and 6).
+
+Works on one STATE and its HISTORY. Knows nothing of scoring: a finished game is only marked so. Three kinds of key
+share the HISTORY: the positions of the repetition rule, the positions in which a colour passed, and the log of ko
+captures of a cleanup phase; their tags differ, and the STATE remembers from which index on each kind counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+
+from common.go import history as keys
+from common.go.board import is_illegal_suicide, key_after, ko_capture, place_stone
+from common.go.points import BLACK, EMPTY, NO_POINT, NUM_POINTS, PASS, STRIDE, WALL, WHITE
+from common.go.rules import HandicapBonus, Ko, Scoring
+from common.go.state import NUM_RECENT
+from common.go.zobrist import BLOCK_KEYS, KO_LOG_KEYS, PASS_KEYS, TO_MOVE_KEYS
+
+KEYS_PER_TURN: Final = 3
+"""The most keys that one turn adds to the HISTORY."""
+
+_SIMPLE: Final = int(Ko.SIMPLE)
+_POSITIONAL: Final = int(Ko.POSITIONAL)
+_TERRITORY: Final = int(Scoring.TERRITORY)
+_BONUS_N: Final = int(HandicapBonus.N)
+_BONUS_N_MINUS_1: Final = int(HandicapBonus.N_MINUS_1)
+
+
+# -- keys and starts --
+
+
+@njit(cache=True, nogil=True)
+def _loose_repetition(state: Any) -> bool:
+    """Whether repetition is not banned but ends phases and games: ko SIMPLE, and always in the cleanup phases."""
+    return state["ko_rule"] == _SIMPLE or state["phase"] > 0
+
+
+@njit(cache=True, nogil=True)
+def _situation_key(state: Any, grid_key: Any, to_move: int) -> Any:
+    """Key of the repetition rule for a board and the player to move on it (rules.md 4 and 6); uint64."""
+    if state["phase"] > 0:
+        return grid_key ^ TO_MOVE_KEYS[to_move] ^ state["ko_blocked_key"]
+    if state["ko_rule"] == _POSITIONAL:
+        return grid_key
+    return grid_key ^ TO_MOVE_KEYS[to_move]
+
+
+@njit(cache=True, nogil=True)
+def _restart_repetition(state: Any, history: Any) -> None:
+    """Forget the positions so far; the next key that is added is the first."""
+    state["repetition_start"] = history["count"]
+
+
+@njit(cache=True, nogil=True)
+def _add_situation(state: Any, history: Any) -> int:
+    """Append the key of the current state; returns how often it was there before."""
+    key = _situation_key(state, state["grid_key"], state["to_move"])
+    occurrences = keys.add(history, key, state["repetition_start"])
+    state["history_count"] = history["count"]
+    return occurrences
+
+
+@njit(cache=True, nogil=True)
+def _start_phase(state: Any, history: Any, phase: int) -> None:
+    """Enter ``phase`` with the current board and player to move, all repetition forgotten (rules.md 6)."""
+    state["phase"] = phase
+    state["turns_in_phase"] = 0
+    state["consecutive_passes"] = 0
+    _restart_repetition(state, history)
+    state["pass_keys_start"] = history["count"]
+    state["ko_log_start"] = history["count"]
+    for point in range(NUM_POINTS):
+        state["ko_blocked"][point] = 0
+    state["ko_blocked_key"] = np.uint64(0)
+    if phase == 2:
+        for point in range(NUM_POINTS):
+            state["second_cleanup_start"][point] = state["colour"][point]
+
+
+@njit(cache=True, nogil=True)
+def set_handicap_stones(state: Any, stones: int) -> None:
+    """Set the bonus for White in a game with ``stones`` handicap stones (rules.md 3)."""
+    bonus = 0
+    if state["white_handicap_bonus"] == _BONUS_N:
+        bonus = stones
+    elif state["white_handicap_bonus"] == _BONUS_N_MINUS_1:
+        bonus = max(stones - 1, 0)
+    state["handicap_bonus"] = bonus
+
+
+@njit(cache=True, nogil=True)
+def begin(state: Any, history: Any, to_move: int, phase: int) -> None:
+    """Start the record of a game on the board that has been set up, in ``phase`` 0, 1 or 2.
+
+    Needs the rules fields and the stones; sets everything else, bonuses included, and empties the history.
+    """
+    keys.rewind(history, 0)
+    state["to_move"] = to_move
+    state["finished"] = 0
+    state["no_result"] = 0
+    state["past_end"] = 0
+    state["button_left"] = 1 if state["has_button"] != 0 and phase == 0 else 0
+    state["turns"] = 0
+    state["ko_point"] = NO_POINT
+    for index in range(NUM_RECENT):
+        state["recent_point"][index] = NO_POINT
+        state["recent_colour"][index] = EMPTY
+    black = 0
+    white = 0
+    for point in range(NUM_POINTS):
+        colour = state["colour"][point]
+        black += colour == BLACK
+        white += colour == WHITE
+        state["vacated"][point] = 0
+        state["earlier_colour"][0, point] = colour
+        state["earlier_colour"][1, point] = colour
+    for index in range(2):
+        state["earlier_ko_point"][index] = NO_POINT
+    for index in range(3):
+        state["ladder_known"][index] = 0
+    state["white_bonus"] = 0.0
+    if state["scoring_rule"] == _TERRITORY:
+        state["white_bonus"] = (black - white) - (state["captured"][WHITE] - state["captured"][BLACK])
+    set_handicap_stones(state, black if white == 0 and black > 1 else 0)
+    _start_phase(state, history, phase)
+    _add_situation(state, history)
+
+
+# -- legality --
+
+
+@njit(cache=True, nogil=True)
+def is_superko_banned(state: Any, history: Any, point: int) -> bool:
+    """Whether superko forbids the player to move the empty ``point``, where a stone could stand (rules.md 4).
+
+    False under ko SIMPLE and in the cleanup phases. A position that holds the new stone can only have been there
+    before if a stone of that colour has been taken off the point; so the history is asked only then, or for suicides.
+    """
+    if _loose_repetition(state):
+        return False
+    colour = state["to_move"]
+    if state["vacated"][point] & colour == 0 and (state["suicide"] == 0 or not is_crowded(state, point)):
+        return False
+    key = _situation_key(state, key_after(state, point, colour), 3 - colour)
+    return keys.contains(history, key, state["repetition_start"])
+
+
+@njit(cache=True, nogil=True)
+def is_crowded(state: Any, point: int) -> bool:
+    """Whether ``point`` has no empty neighbour."""
+    colour = state["colour"]
+    return (
+        colour[point - STRIDE] != EMPTY
+        and colour[point - 1] != EMPTY
+        and colour[point + 1] != EMPTY
+        and colour[point + STRIDE] != EMPTY
+    )
+
+
+@njit(cache=True, nogil=True)
+def unblocked_stone(state: Any, point: int) -> int:
+    """The stone whose ko block a pass-for-ko at ``point`` would lift (rules.md 6), or NO_POINT. Cleanup phases only."""
+    colour = state["to_move"]
+    if state["colour"][point] == 3 - colour:
+        head = state["chain_head"][point]
+        if state["ko_blocked"][point] != 0 and state["chain_size"][head] == 1 and state["chain_liberties"][head] == 1:
+            return point
+        return NO_POINT
+    taken = ko_capture(state, point, colour)
+    if taken != NO_POINT and state["ko_blocked"][taken] != 0:
+        return taken
+    return NO_POINT
+
+
+@njit(cache=True, nogil=True)
+def is_once_banned(state: Any, history: Any, point: int) -> bool:
+    """Whether the log of ko captures of this cleanup phase forbids the player to move ``point`` (rules.md 6)."""
+    key = state["grid_key"] ^ KO_LOG_KEYS[state["to_move"], point]
+    return keys.contains(history, key, state["ko_log_start"])
+
+
+@njit(cache=True, nogil=True)
+def is_legal(state: Any, history: Any, point: int) -> bool:
+    """Whether the player to move may play ``point``: a point of the board or PASS, which is always legal.
+
+    Pass-for-ko counts as a move to its point. Whether the game is over is not asked here.
+    """
+    if point == PASS:
+        return True
+    if not 0 < point < NUM_POINTS or state["colour"][point] == WALL:
+        return False
+    if state["phase"] > 0:
+        if unblocked_stone(state, point) != NO_POINT:
+            return True
+        return (
+            state["colour"][point] == EMPTY
+            and not is_illegal_suicide(state, point, state["to_move"])
+            and not is_once_banned(state, history, point)
+        )
+    return (
+        state["colour"][point] == EMPTY
+        and point != state["ko_point"]
+        and not is_illegal_suicide(state, point, state["to_move"])
+        and not is_superko_banned(state, history, point)
+    )
+
+
+@njit(cache=True, nogil=True)
+def legal_points(state: Any, history: Any, legal: Any) -> None:
+    """Set ``legal`` (int8 [NUM_POINTS], changed in place) to 1 where the player to move may play, else 0."""
+    for point in range(NUM_POINTS):
+        legal[point] = 0
+    for y in range(state["y_size"]):
+        start = (y + 1) * STRIDE + 1
+        for point in range(start, start + state["x_size"]):
+            if is_legal(state, history, point):
+                legal[point] = 1
+    legal[PASS] = 1
+
+
+@njit(cache=True, nogil=True)
+def _pass_repeats(state: Any, history: Any) -> bool:
+    """Whether the player to move has passed in this very position before, where that ends a phase (rules.md 4.1)."""
+    if not _loose_repetition(state):
+        return False
+    key = _situation_key(state, state["grid_key"], state["to_move"]) ^ PASS_KEYS[state["to_move"]]
+    return keys.contains(history, key, state["pass_keys_start"])
+
+
+@njit(cache=True, nogil=True)
+def pass_would_end_phase(state: Any, history: Any) -> bool:
+    """The predicate of rules.md 4.1 that the network's inputs ask for; a button that is left does not matter."""
+    return state["consecutive_passes"] >= 1 or _pass_repeats(state, history)
+
+
+@njit(cache=True, nogil=True)
+def pass_would_end_game(state: Any, history: Any) -> bool:
+    """Whether a pass would end the phase, and with it the game (rules.md 4.1)."""
+    last = state["scoring_rule"] != _TERRITORY or state["phase"] == 2
+    return last and pass_would_end_phase(state, history)
+
+
+# -- turns --
+
+
+@njit(cache=True, nogil=True)
+def _remember(state: Any, point: int) -> None:
+    """Shift what is kept of earlier turns: moves, boards and ladder maps."""
+    recent_point = state["recent_point"]
+    recent_colour = state["recent_colour"]
+    for index in range(NUM_RECENT - 1, 0, -1):
+        recent_point[index] = recent_point[index - 1]
+        recent_colour[index] = recent_colour[index - 1]
+    recent_point[0] = point
+    recent_colour[0] = state["to_move"]
+    colour = state["colour"]
+    earlier = state["earlier_colour"]
+    for index in range(NUM_POINTS):
+        earlier[1, index] = earlier[0, index]
+        earlier[0, index] = colour[index]
+    state["earlier_ko_point"][1] = state["earlier_ko_point"][0]
+    state["earlier_ko_point"][0] = state["ko_point"]
+    ladder = state["ladder"]
+    known = state["ladder_known"]
+    for age in range(2, 0, -1):
+        known[age] = known[age - 1]
+        if known[age] != 0:
+            for index in range(NUM_POINTS):
+                ladder[age, index] = ladder[age - 1, index]
+    known[0] = 0
+
+
+@njit(cache=True, nogil=True)
+def _end_phase(state: Any, history: Any) -> None:
+    """Enter the next cleanup phase of territory scoring, or end the game."""
+    if state["scoring_rule"] == _TERRITORY and state["phase"] < 2:
+        _start_phase(state, history, state["phase"] + 1)
+        _add_situation(state, history)
+    else:
+        state["finished"] = 1
+
+
+@njit(cache=True, nogil=True)
+def _pass(state: Any, history: Any) -> None:
+    """A pass by the player to move (rules.md 4.1)."""
+    colour = state["to_move"]
+    ends = False
+    if state["button_left"] != 0:
+        state["button_left"] = 0
+        state["white_bonus"] += 0.5 if colour == WHITE else -0.5
+        state["consecutive_passes"] = 0
+        _restart_repetition(state, history)
+        state["pass_keys_start"] = history["count"]
+    else:
+        state["consecutive_passes"] += 1
+        ends = state["consecutive_passes"] >= 2
+        if _loose_repetition(state):
+            key = _situation_key(state, state["grid_key"], colour) ^ PASS_KEYS[colour]
+            ends = keys.add(history, key, state["pass_keys_start"]) > 0 or ends
+            _restart_repetition(state, history)
+    state["ko_point"] = NO_POINT
+    state["to_move"] = 3 - colour
+    _add_situation(state, history)
+    if ends:
+        _end_phase(state, history)
+
+
+@njit(cache=True, nogil=True)
+def _play_in_cleanup(state: Any, history: Any, point: int) -> None:
+    """An ordinary move or a pass-for-ko in phase 1 or 2 (rules.md 6)."""
+    colour = state["to_move"]
+    blocked = state["ko_blocked"]
+    lifted = unblocked_stone(state, point)
+    if lifted != NO_POINT:
+        blocked[lifted] = 0
+        state["ko_blocked_key"] ^= BLOCK_KEYS[lifted]
+        return
+    log_key = state["grid_key"] ^ KO_LOG_KEYS[colour, point]
+    place_stone(state, point, colour)
+    if state["phase"] == 1:
+        state["white_bonus"] += 1.0 if colour == BLACK else -1.0
+    if state["ko_point"] != NO_POINT:
+        state["ko_point"] = NO_POINT
+        blocked[point] = 1
+        state["ko_blocked_key"] ^= BLOCK_KEYS[point]
+        keys.add(history, log_key, 0)
+    if state["ko_blocked_key"] != np.uint64(0):
+        for index in range(NUM_POINTS):
+            if blocked[index] != 0 and state["colour"][index] == EMPTY:
+                blocked[index] = 0
+                state["ko_blocked_key"] ^= BLOCK_KEYS[index]
+
+
+@njit(cache=True, nogil=True)
+def play(state: Any, history: Any, point: int) -> bool:
+    """Play ``point`` or PASS for the player to move, and end the phase or the game if that does (rules.md 4 and 6).
+
+    Repetition, the ko point and the suicide rule are not checked (`is_legal` does), so an engine may follow a record
+    that breaks them. A game that is over goes on, with ``past_end`` set.
+
+    Returns:
+        False if nothing was played: the point is off the board or occupied (``state`` is as it was), or the history
+        is full (the game is then finished without result).
+    """
+    phase = state["phase"]
+    if point != PASS:
+        if not 0 < point < NUM_POINTS:
+            return False
+        if state["colour"][point] != EMPTY and (phase == 0 or unblocked_stone(state, point) == NO_POINT):
+            return False
+    if keys.is_full(history, KEYS_PER_TURN):
+        state["finished"] = 1
+        state["no_result"] = 1
+        return False
+    if state["finished"] != 0:
+        state["finished"] = 0
+        state["no_result"] = 0
+        state["past_end"] = 1
+        state["turns_in_phase"] = 0
+    _remember(state, point)
+    state["turns"] += 1
+    state["turns_in_phase"] += 1
+    if point == PASS:
+        _pass(state, history)
+        return True
+    colour = state["to_move"]
+    state["consecutive_passes"] = 0
+    if phase == 0:
+        place_stone(state, point, colour)
+        if state["scoring_rule"] == _TERRITORY:
+            state["white_bonus"] += 1.0 if colour == BLACK else -1.0
+    else:
+        _play_in_cleanup(state, history, point)
+    state["to_move"] = 3 - colour
+    if _add_situation(state, history) >= 2 and _loose_repetition(state):
+        state["finished"] = 1
+        state["no_result"] = 1
+    return True
+
+
+@njit(cache=True, nogil=True)
+def take_turn(state: Any, history: Any, colour: int) -> None:
+    """Give the turn to ``colour`` out of order, as interfaces may; repetition and passes so far are forgotten."""
+    if state["to_move"] == colour:
+        return
+    state["to_move"] = colour
+    state["ko_point"] = NO_POINT
+    state["consecutive_passes"] = 0
+    state["ladder_known"][0] = 0
+    _restart_repetition(state, history)
+    state["pass_keys_start"] = history["count"]
+    if not keys.is_full(history, KEYS_PER_TURN):
+        _add_situation(state, history)
