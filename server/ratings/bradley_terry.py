@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 VIRTUAL_DRAWS: Final = 4.0
-ELO_PER_LOG_GAMMA: Final = 400.0 / math.log(10.0)
 MAX_NEWTON_STEPS: Final = 200
 TOLERANCE: Final = 1e-10
 MAX_STEP: Final = 2.0

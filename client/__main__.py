@@ -1,0 +1,55 @@
+"""The volunteer's program: ``python -m client [COMMAND] …``. Without a command it contributes.
+
+Each command is a module with ``add_arguments(parser)`` and ``run(arguments) -> exit code``, imported only when it is
+asked for, so that ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from common.wire import CLIENT_VERSION
+
+DEFAULT: Final = "contribute"
+COMMANDS: Final = {
+    "contribute": ("client.contribute.command", "play games for a server (the default)"),
+    "selfplay": ("client.selfplay.command", "play self-play games into a folder, without a server"),
+    "match": ("client.match", "play games between two networks"),
+    "gtp": ("client.gtp", "a Go engine for graphical programs, speaking GTP"),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command; returns the exit code."""
+    words = list(arguments)
+    if words[:1] in (["-h"], ["--help"]):
+        print(overview())
+        return 0
+    if words[:1] == ["--version"]:
+        print(f"tengen client {CLIENT_VERSION}")
+        return 0
+    name = words.pop(0) if words and not words[0].startswith("-") else DEFAULT
+    if name not in COMMANDS:
+        print(f"there is no command {name!r}\n\n{overview()}", file=sys.stderr)
+        return 2
+    module_name, summary = COMMANDS[name]
+    module = importlib.import_module(module_name)
+    parser = argparse.ArgumentParser(prog=f"python -m client {name}", description=summary)
+    module.add_arguments(parser)
+    return int(module.run(parser.parse_args(words)))
+
+
+def overview() -> str:
+    """The commands, a line each."""
+    lines = [f"  {name:11} {summary}" for name, (_, summary) in COMMANDS.items()]
+    return "\n".join(
+        ["usage: python -m client [COMMAND] [options]", "", *lines, "", "python -m client COMMAND --help lists its options"]
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,81 @@
+"""What the parent process and the children that play say to each other, over a pipe. Plain data that can be pickled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from common import wire
+
+
+@dataclass(frozen=True)
+class Job:
+    """Parent to child: play ``games`` games of this task.
+
+    ``networks`` has, for each network name of the task, its checked file, or None for the random network. ``seed`` is
+    64 random bits from which the games' own seeds are drawn.
+    """
+
+    task: wire.SelfplayTask | wire.RatingTask
+    networks: dict[str, Path | None]
+    games: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Parent to child: finish the running games (``now`` False), or end at once."""
+
+    now: bool
+
+
+@dataclass(frozen=True)
+class Want:
+    """Child to parent: there is room for ``games`` more games."""
+
+    games: int
+
+
+@dataclass(frozen=True)
+class Spooled:
+    """Child to parent: a finished game lies in the spool."""
+
+    kind: str
+    moves: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Discarded:
+    """Child to parent: a finished game is not sent, and why (no rows, or its own audit failed)."""
+
+    reason: str
+    fault: bool
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Child to parent, every few seconds: totals since the child's start."""
+
+    games_running: int
+    moves: int
+    evaluations: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """Child to parent: a line for the volunteer."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Child to parent, its last word: this stream cannot go on. ``permanent`` if a restart would not help."""
+
+    text: str
+    permanent: bool
+
+
+FromParent = Job | Stop
+FromChild = Want | Spooled | Discarded | Progress | Report | Failed

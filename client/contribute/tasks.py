@@ -1,0 +1,121 @@
+"""One step of asking: a stream wants games, so a task and its networks are fetched and handed over."""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from client.contribute.api import LoginRefusedError, OutageError, ServerApi, ServerError, UpdateNeededError
+from client.contribute.downloads import DownloadError, DownloadStopped, NetworkCache, NetworkFile
+from client.contribute.loop import Backoff, Outcome
+from client.contribute.messages import Job
+from common import wire
+
+PROGRESS_STEP_BYTES: Final = 32 << 20
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A stream has room for ``games`` games; ``give`` hands it a job."""
+
+    games: int
+    give: Callable[[Job], None]
+
+
+@dataclass
+class TaskFetcher:
+    """Turns the wishes of the streams into jobs.
+
+    Attributes:
+        wishes: filled by whoever talks to the streams; one wish is served per step.
+        rep_factor: most games asked for at a time.
+        report: called with a line for the volunteer.
+        give_up: called once, with the reason, when this client will get no more tasks.
+        stop: set when the client is being stopped.
+    """
+
+    api: ServerApi
+    cache: NetworkCache
+    wishes: queue.SimpleQueue[Wish]
+    instance_id: str
+    rep_factor: int
+    only_rating: bool
+    backoff: Backoff
+    report: Callable[[str], None]
+    give_up: Callable[[str], None]
+    stop: threading.Event
+    run_name: str = ""
+    trouble: str = ""
+    _wish: Wish | None = None
+
+    def step(self) -> Outcome:
+        """Serve one wish."""
+        if self._wish is None:
+            try:
+                self._wish = self.wishes.get(timeout=self.backoff.idle_s)
+            except queue.Empty:
+                return Outcome.WORKED  # it waited already
+        try:
+            job = self._fetch(min(self._wish.games, self.rep_factor))
+        except (OutageError, DownloadError) as error:
+            self.backoff.at_least = getattr(error, "retry_after", None) or 0.0
+            self._trouble(f"no task yet: {error}; the next try follows by itself")
+            return Outcome.FAILED
+        except DownloadStopped:
+            return Outcome.FAILED
+        except (LoginRefusedError, UpdateNeededError) as error:
+            self.give_up(str(error))
+            return Outcome.FAILED
+        except ServerError as error:  # a game was refused, though none was sent: another server's idea of an answer
+            self._trouble(f"no task yet: {error}; the next try follows by itself")
+            return Outcome.FAILED
+        self._trouble("")
+        wish, self._wish = self._wish, None
+        wish.give(job)
+        if wish.games > job.games:
+            self._wish = Wish(wish.games - job.games, wish.give)
+        return Outcome.WORKED
+
+    def _fetch(self, games: int) -> Job:
+        task = self.api.request_task(
+            wire.TaskRequest(
+                git_revision=wire.CLIENT_REVISION,
+                client_instance_id=self.instance_id,
+                task_rep_factor=games,
+                allow_selfplay_task=not self.only_rating,
+                allow_rating_task=True,
+            )
+        )
+        self._note_run(task.run.name)
+        networks = [task.network] if isinstance(task, wire.SelfplayTask) else [task.black_network, task.white_network]
+        files = {network.name: self._file(network) for network in networks}
+        return Job(task, files, games, secrets.randbits(64))
+
+    def _file(self, network: wire.NetworkInfo) -> Path | None:
+        if network.is_random or network.model_file is None:
+            return None
+        wanted = NetworkFile(network.name, network.model_file, network.model_file_sha256, network.model_file_bytes)
+        told = 0
+
+        def progress(have: int, total: int) -> None:
+            nonlocal told
+            if have - told >= PROGRESS_STEP_BYTES:
+                told = have
+                self.report(f"network {network.name}: {have >> 20} of {total >> 20} MiB")
+
+        return self.cache.fetch(wanted, self.stop, progress)
+
+    def _note_run(self, name: str) -> None:
+        if name != self.run_name:
+            self.report(f"playing for the run {name}" + (f" (before: {self.run_name})" if self.run_name else ""))
+            self.run_name = name
+
+    def _trouble(self, text: str) -> None:
+        if bool(text) != bool(self.trouble):
+            self.report(text or "the server gives tasks again")
+        self.trouble = text

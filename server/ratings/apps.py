@@ -1,0 +1,9 @@
+"""Registration of the app."""
+
+from django.apps import AppConfig
+
+
+class RatingsConfig(AppConfig):
+    """Strengths of networks."""
+
+    name = "server.ratings"

@@ -1,0 +1,62 @@
+"""Questions about strengths. Elo is log gamma times 400 / ln 10."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from server.ratings.models import Rating
+
+ELO_PER_LOG_GAMMA: Final = 400.0 / math.log(10.0)
+MIN_GAMES: Final = 25
+"""Games that a network needs to be shown in a list of strengths (contribute-protocol.md 16)."""
+
+
+@dataclass(frozen=True)
+class RatedNetwork:
+    """One point of a run's rating curve; ``elo_error`` is one standard error."""
+
+    name: str
+    state: str
+    created_at: datetime
+    train_step: int
+    data_rows: int
+    log_gamma: float
+    log_gamma_error: float
+    games: int
+
+    @property
+    def elo(self) -> float:
+        """Strength in Elo; the run's first network is 0."""
+        return self.log_gamma * ELO_PER_LOG_GAMMA
+
+    @property
+    def elo_error(self) -> float:
+        """Standard error of `elo`."""
+        return self.log_gamma_error * ELO_PER_LOG_GAMMA
+
+
+def rating_curve(run_name: str, min_games: int = 0) -> list[RatedNetwork]:
+    """The rated networks of a run in order of creation, with at least ``min_games`` games or being its first."""
+    ratings = Rating.objects.filter(run__name=run_name).select_related("network").order_by("network_id")
+    return [
+        RatedNetwork(
+            name=rating.network.name,
+            state=rating.network.state,
+            created_at=rating.network.created_at,
+            train_step=rating.network.train_step,
+            data_rows=rating.network.data_rows,
+            log_gamma=rating.log_gamma,
+            log_gamma_error=rating.error,
+            games=rating.games,
+        )
+        for position, rating in enumerate(ratings)
+        if position == 0 or rating.games >= min_games
+    ]
+
+
+def ratings_by_network(run_id: int) -> dict[int, Rating]:
+    """Rating per network id of a run."""
+    return {rating.network_id: rating for rating in Rating.objects.filter(run_id=run_id)}
