@@ -1,0 +1,102 @@
+"""HTTP Basic login that remembers a verified password, and slows down those who guess.
+
+A client sends its password with every request, and a slow password hash would then cost more than all else. So each
+process keeps a keyed digest of (user, stored hash, password) after the first success; a changed password or a disabled
+user is noticed at once, since user and stored hash are read from the database every time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections import OrderedDict
+from typing import Any, Final
+
+from django.contrib.auth import get_user_model
+from rest_framework.authentication import BasicAuthentication
+from rest_framework.exceptions import AuthenticationFailed, Throttled
+from rest_framework.request import Request
+from rest_framework.throttling import SimpleRateThrottle
+
+REMEMBERED: Final = 4096
+"""Logins that a process remembers; the least recently used are forgotten first."""
+
+
+class FailedLogins(SimpleRateThrottle):
+    """Counts failed logins of an address; `allow_request` only asks, `record` counts one."""
+
+    scope = "login"
+
+    def get_cache_key(self, request: Request, view: Any) -> str:
+        """One count per address."""
+        return str(self.cache_format % {"scope": self.scope, "ident": self.get_ident(request)})
+
+    def throttle_success(self) -> bool:
+        """Asking costs nothing."""
+        return True
+
+    def record(self) -> None:
+        """Count a failure, after `allow_request`."""
+        self.history.insert(0, self.now)
+        self.cache.set(self.key, self.history, self.duration)
+
+
+class _Memory:
+    """Digests of verified logins, in the memory of this process only."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._key = secrets.token_bytes(32)
+        self._digests: OrderedDict[bytes, None] = OrderedDict()
+
+    def _digest(self, user: Any, password: str) -> bytes:
+        text = f"{user.pk}\0{user.password}\0{password}"
+        return hmac.digest(self._key, text.encode(), hashlib.sha256)
+
+    def knows(self, user: Any, password: str) -> bool:
+        """Whether this password was verified against this user's stored hash."""
+        digest = self._digest(user, password)
+        try:
+            self._digests.move_to_end(digest)
+        except KeyError:
+            return False
+        return True
+
+    def remember(self, user: Any, password: str) -> None:
+        """Note that the password was verified."""
+        self._digests[self._digest(user, password)] = None
+        while len(self._digests) > self._size:
+            self._digests.popitem(last=False)
+
+
+_memory: Final = _Memory(REMEMBERED)
+
+
+class RememberingBasicAuthentication(BasicAuthentication):
+    """HTTP Basic; 401 with a challenge for a wrong login, 429 after too many."""
+
+    www_authenticate_realm = "Tengen"
+
+    def authenticate_credentials(self, userid: str, password: str, request: Request | None = None) -> tuple[Any, Any]:
+        """The user whose name and password these are.
+
+        Raises:
+            AuthenticationFailed: there is none, or the user is disabled.
+            Throttled: too many failures from this address.
+        """
+        user = get_user_model().objects.select_related("contributor").filter(username=userid).first()
+        if user is not None and user.is_active and _memory.knows(user, password):
+            return user, None
+        failures = FailedLogins()
+        if not failures.allow_request(request, None):
+            raise Throttled(failures.wait(), detail="Too many failed logins from this address.")
+        try:
+            super().authenticate_credentials(userid, password, request)
+        except AuthenticationFailed:
+            failures.record()
+            raise AuthenticationFailed("Wrong user name or password, or the account is disabled.") from None
+        assert user is not None
+        user.refresh_from_db(fields=["password"])  # a login may have renewed an old hash
+        _memory.remember(user, password)
+        return user, None

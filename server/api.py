@@ -1,0 +1,141 @@
+"""What all views of the API share: one shape of errors, pages of lists, forms, and absolute addresses.
+
+Knows HTTP and the wire, nothing of runs or games. Addresses are built from the way by which the client reached us
+(proxy and base path included), and recognised by their path alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from django.core.exceptions import SuspiciousOperation
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, JsonResponse
+from django.urls import reverse
+from rest_framework import exceptions
+from rest_framework.pagination import PageNumberPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from common.wire import MAX_BODY_BYTES, ErrorAnswer, ErrorCode
+from common.wire_base import FormMessage
+from server.errors import GameRefused, Refused
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 30
+"""What a Retry-After header says when the trouble is ours."""
+
+_Form = TypeVar("_Form", bound=FormMessage)
+
+
+class Pages(PageNumberPagination):
+    """20 per page, ``?page=N``; ``{count, next, previous, results}``."""
+
+
+# ------------------------------------------------------------------------------------------------------------- errors
+
+
+def error_answer(status: int, detail: str, code: ErrorCode) -> Response:
+    """The one shape of a refusal: ``{"detail": text, "code": reaction}``."""
+    headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else None
+    return Response(ErrorAnswer(detail=detail, code=code).to_object(), status=status, headers=headers)
+
+
+def handle_exception(error: Exception, context: dict[str, Any]) -> Response:
+    """Turn whatever a view raised into an answer. Trouble of our own is never a 4xx."""
+    if isinstance(error, Refused):
+        return error_answer(error.status, str(error), error.code)
+    if isinstance(error, (OperationalError, InterfaceError)):
+        logger.error("database is away: %s", error)
+        return error_answer(503, "the server's database is away at the moment; try again", ErrorCode.RETRY)
+    if isinstance(error, SuspiciousOperation):
+        return error_answer(400, f"malformed request: {error}", ErrorCode.RETRY)
+    answer = exception_handler(error, context)
+    if answer is None:
+        logger.error("unexpected error in %s", type(context["view"]).__name__, exc_info=error)
+        return error_answer(500, "unexpected error in the server; it has been logged", ErrorCode.RETRY)
+    code = ErrorCode.STOP if answer.status_code in (401, 403) else ErrorCode.RETRY
+    answer.data = ErrorAnswer(detail=_text(error), code=code).to_object()
+    return answer
+
+
+def _text(error: Exception) -> str:
+    """One line for people out of what Django or DRF says."""
+    if isinstance(error, Http404):
+        return "there is nothing at this address"
+    if isinstance(error, exceptions.APIException) and isinstance(error.detail, str):
+        return str(error.detail)
+    return str(error)
+
+
+def not_found(request: HttpRequest) -> JsonResponse:
+    """Answer to an API address that does not exist."""
+    detail = f"there is no API at {request.path}; paths end with a slash"
+    return JsonResponse(ErrorAnswer(detail=detail, code=ErrorCode.RETRY).to_object(), status=404)
+
+
+# -------------------------------------------------------------------------------------------------------------- forms
+
+
+def refuse_oversized_body(request: Request) -> None:
+    """Refuse a body that no honest upload has, before any of it is parsed or written to a disk.
+
+    Raises:
+        GameRefused: the Content-Length is above the protocol's limit.
+    """
+    length = int(request.META.get("CONTENT_LENGTH") or 0)
+    if length > MAX_BODY_BYTES:
+        raise GameRefused(f"the request has {length} bytes, the limit is {MAX_BODY_BYTES}")
+
+
+def read_form(form: type[_Form], request: Request) -> _Form:
+    """The request's text fields as the wire message ``form``.
+
+    Raises:
+        common.wire.MessageError: a field is missing or wrong.
+    """
+    fields: Mapping[str, Any] = request.data
+    return form.from_form({name: value for name, value in fields.items() if isinstance(value, str)})
+
+
+# ---------------------------------------------------------------------------------------------------------- addresses
+
+_RUNS: Final = "/api/runs/"
+_NETWORKS: Final = "/api/networks/"
+
+
+def run_url(request: HttpRequest | Request, name: str) -> str:
+    """Address of a run, as the client can reach it."""
+    return request.build_absolute_uri(reverse("run", args=[name]))
+
+
+def network_url(request: HttpRequest | Request, name: str) -> str:
+    """Address of a network, as the client can reach it."""
+    return request.build_absolute_uri(reverse("network", args=[name]))
+
+
+def model_file_url(request: HttpRequest | Request, name: str) -> str:
+    """Address of a network's file, as the client can reach it."""
+    return request.build_absolute_uri(reverse("network-file", args=[name]))
+
+
+def run_name_of(url: str) -> str | None:
+    """Name of the run that an address from `run_url` stands for, whatever its host; None for another address."""
+    return _name_in(url, _RUNS)
+
+
+def network_name_of(url: str) -> str | None:
+    """Name of the network that an address from `network_url` stands for; None for another address."""
+    return _name_in(url, _NETWORKS)
+
+
+def _name_in(url: str, collection: str) -> str | None:
+    path = urlsplit(url).path
+    head, found, tail = path.rpartition(collection)
+    name = unquote(tail.removesuffix("/"))
+    return name if found and name and "/" not in name else None

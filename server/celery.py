@@ -1,0 +1,29 @@
+"""The Celery application: ``celery -A server worker -Q audit``, ``celery -A server beat``.
+
+Tasks live in the apps' ``tasks.py``; routes, broker and schedule in the settings. A message is only a hint that there
+is work: what is due can always be read from the database.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from celery import Celery
+from django.conf import settings
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.settings")
+app = Celery("tengen")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+
+def make_broker_folders() -> None:
+    """Make the folders of the file broker, which expects to find them; other brokers need nothing."""
+    options = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
+    for key in ("data_folder_in", "data_folder_out", "control_folder"):
+        if key in options:
+            Path(options[key]).mkdir(parents=True, exist_ok=True)
+
+
+make_broker_folders()

@@ -1,0 +1,112 @@
+"""Refusals that a client is told, each with the reaction it calls for.
+
+::
+
+    Refused                     status, code (common/wire.py: what our client does), detail (text for people)
+    ├── GameRefused        400  this game will never be accepted: drop it
+    ├── GameExists         400  the game was received before
+    ├── NoJob              400  nothing to do for this client now: ask again later
+    ├── NoRun              404  no run is active
+    ├── RunClosed          403  the run takes nothing more
+    ├── OutdatedClient     400  the program is not on the run's list
+    ├── NotAllowed         403  the login may not contribute
+    └── Unavailable        503  our own trouble (database, storage): the same request may succeed later
+
+KataGo's client reads phrases in the text and ignores the code (contribute-protocol.md 10); the classes add them.
+Services raise these; `server.api.handle_exception` turns them into answers.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from common.wire import (
+    PHRASE_ALREADY_EXISTS,
+    PHRASE_NO_LONGER_ENABLED,
+    PHRASE_NO_PERMISSION,
+    PHRASE_ONLY_RATING,
+    ErrorCode,
+)
+
+
+class Refused(Exception):
+    """A request that is not honoured. ``str()`` is the whole text for people."""
+
+    status: ClassVar[int] = 400
+    code: ClassVar[ErrorCode] = ErrorCode.RETRY
+
+
+class GameRefused(Refused):
+    """A game that will never be accepted; the phrase keeps KataGo's client from sending it for six days."""
+
+    code = ErrorCode.DROP_GAME
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"game refused: {reason}. Sending it again is of no use: uploads are {self._phrase()}.")
+
+    @staticmethod
+    def _phrase() -> str:
+        return f"{PHRASE_NO_LONGER_ENABLED} this game"
+
+
+class GameExists(Refused):
+    """A game whose uid is known, so that a repeated upload is finished with."""
+
+    code = ErrorCode.DROP_GAME
+
+    def __init__(self, uid: str) -> None:
+        super().__init__(f"a game with kg_game_uid {uid} {PHRASE_ALREADY_EXISTS}s; nothing was stored now")
+
+
+class NoJob(Refused):
+    """No job for this client at the moment."""
+
+
+class OnlyRatingNow(NoJob):
+    """No job for a client that takes no rating games; by the phrase KataGo's client waits quietly."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{PHRASE_ONLY_RATING}: {reason}")
+
+
+class NoRun(Refused):
+    """No run is active."""
+
+    status = 404
+
+    def __init__(self) -> None:
+        super().__init__("no run is active on this server at the moment; try again later")
+
+
+class RunClosed(Refused):
+    """The run is over."""
+
+    status = 403
+    code = ErrorCode.STOP
+
+
+class OutdatedClient(Refused):
+    """The client's revision is not among those that the run takes."""
+
+    code = ErrorCode.UPDATE_CLIENT
+
+
+class NotAllowed(Refused):
+    """The login is right, but it may not contribute."""
+
+    status = 403
+    code = ErrorCode.STOP
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"You do not have {PHRASE_NO_PERMISSION} this action: {reason}")
+
+
+class Unavailable(Refused):
+    """Trouble of ours that passes."""
+
+    status = 503
+    code = ErrorCode.RETRY
+
+
+class InvalidSettings(ValueError):
+    """Settings that an operator gave and that cannot be saved; the text names each fault. Never told to clients."""

@@ -1,0 +1,120 @@
+"""Jobs handed out under a lease, and gates: the matches that decide about candidates.
+
+Invariants are constraints. A job is done when its games have arrived; one whose lease has run out still takes them.
+Points of a gate are kept in half points, since a draw is half a point. Written only by `server.jobs.services`.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+from server.accounts.models import Contributor
+from server.networks.models import Network
+from server.runs.models import Run
+
+
+class GateState(models.TextChoices):
+    """What has become of a gate."""
+
+    OPEN = "open", "open"
+    PASSED = "passed", "passed: the candidate became the current network"
+    FAILED = "failed", "failed: the candidate was rejected"
+    SUPERSEDED = "superseded", "superseded: another network came first"
+
+
+class Gate(models.Model):
+    """One match of a candidate against the network that was current when the gate was opened."""
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="gates")
+    candidate = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="gates")
+    opponent = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="gates_as_opponent")
+    state = models.CharField(max_length=10, choices=GateState.choices, default=GateState.OPEN)
+    games = models.PositiveIntegerField(help_text="Games of the whole match.")
+    required = models.FloatField(help_text="Share of the points that the candidate needs.")
+    played = models.PositiveIntegerField(default=0, help_text="Counted games.")
+    half_points = models.PositiveIntegerField(default=0, help_text="The candidate's, twice over: a win 2, a draw 1.")
+    handed_out = models.PositiveIntegerField(default=0, help_text="Jobs given so far; the parity decides the colours.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(condition=Q(state__in=GateState.values), name="gate_state"),
+            models.CheckConstraint(condition=~Q(candidate=F("opponent")), name="gate_two_networks"),
+            models.CheckConstraint(condition=Q(half_points__lte=2 * F("played")), name="gate_points"),
+            models.CheckConstraint(
+                condition=Q(state=GateState.OPEN, decided_at=None)
+                | (~Q(state=GateState.OPEN) & Q(decided_at__isnull=False)),
+                name="gate_decided_at",
+            ),
+            models.UniqueConstraint(
+                fields=["candidate"], condition=Q(state=GateState.OPEN), name="gate_one_open_per_candidate"
+            ),
+        )
+        indexes = (models.Index(fields=["run"], condition=Q(state=GateState.OPEN), name="gate_open"),)
+
+    def __str__(self) -> str:
+        return f"{self.candidate_id} v {self.opponent_id}"
+
+    @property
+    def points(self) -> float:
+        """The candidate's points so far."""
+        return self.half_points / 2
+
+
+class JobKind(models.TextChoices):
+    """What a job is for. On the wire, gating and rating are the same kind of task."""
+
+    SELFPLAY = "selfplay", "self-play"
+    GATING = "gating", "gating"
+    RATING = "rating", "rating"
+
+
+class JobState(models.TextChoices):
+    """Whether games of a job are still expected."""
+
+    LEASED = "leased", "leased"
+    DONE = "done", "done: all its games arrived"
+    EXPIRED = "expired", "expired: its missing games may be given to others"
+
+
+class Job(models.Model):
+    """A batch of games that one contributor was asked to play. On the wire it is called a task."""
+
+    kind = models.CharField(max_length=8, choices=JobKind.choices)
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="jobs")
+    contributor = models.ForeignKey(Contributor, on_delete=models.PROTECT, related_name="jobs")
+    black_network = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="jobs_as_black")
+    white_network = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="jobs_as_white")
+    gate = models.ForeignKey(Gate, on_delete=models.PROTECT, null=True, blank=True, related_name="jobs")
+    state = models.CharField(max_length=8, choices=JobState.choices, default=JobState.LEASED)
+    games = models.PositiveSmallIntegerField(help_text="Games asked for: the request's task_rep_factor.")
+    received = models.PositiveSmallIntegerField(default=0, help_text="Games that arrived, whatever the audit says.")
+    client_revision = models.CharField(max_length=80, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(condition=Q(kind__in=JobKind.values), name="job_kind"),
+            models.CheckConstraint(condition=Q(state__in=JobState.values), name="job_state"),
+            models.CheckConstraint(condition=Q(games__gte=1), name="job_games"),
+            models.CheckConstraint(
+                condition=Q(kind=JobKind.SELFPLAY, black_network=F("white_network"))
+                | (~Q(kind=JobKind.SELFPLAY) & ~Q(black_network=F("white_network"))),
+                name="job_networks",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind=JobKind.GATING, gate__isnull=False) | (~Q(kind=JobKind.GATING) & Q(gate=None)),
+                name="job_gate",
+            ),
+        )
+        indexes = (
+            models.Index(fields=["contributor", "-id"], name="job_of_contributor"),
+            models.Index(fields=["expires_at"], condition=Q(state=JobState.LEASED), name="job_leased"),
+            models.Index(fields=["gate"], condition=Q(gate__isnull=False), name="job_of_gate"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} job {self.pk}"

@@ -1,0 +1,72 @@
+"""A network: its file by content, where it came from, what it may be used for, and what it has played.
+
+Invariants are constraints. States change only through `server.networks.services` and `server.jobs.services`; what is
+counted only through `server.games.services`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+
+from common.wire import MAX_NETWORK_NAME_LENGTH
+from server.runs.models import Run
+
+NAME_PATTERN: Final = r"^[A-Za-z0-9]+(-[A-Za-z0-9]+)+$"
+"""Letters, digits and hyphens; the first part is the run's name (contribute-protocol.md 14)."""
+
+
+class NetworkState(models.TextChoices):
+    """Where a network stands."""
+
+    SEED = "seed", "seed: a run began with it"
+    CANDIDATE = "candidate", "candidate: waits for its gate"
+    ACCEPTED = "accepted", "accepted"
+    REJECTED = "rejected", "rejected"
+
+
+class Network(models.Model):
+    """One network of a run; its file never changes."""
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="networks")
+    name = models.CharField(max_length=MAX_NETWORK_NAME_LENGTH, unique=True, validators=[RegexValidator(NAME_PATTERN)])
+    state = models.CharField(max_length=9, choices=NetworkState.choices)
+    created_at = models.DateTimeField(auto_now_add=True)
+    architecture = models.CharField(max_length=64, blank=True)
+    is_random = models.BooleanField(default=False, help_text="Has no file: clients play with a uniform evaluator.")
+    file = models.CharField(max_length=200, blank=True, help_text="Name of the .bin.gz in the storage.")
+    file_bytes = models.PositiveBigIntegerField(default=0)
+    file_sha256 = models.CharField(max_length=64, blank=True)
+    parent = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="children")
+    train_step = models.PositiveBigIntegerField(default=0, help_text="Samples that it was trained on.")
+    data_rows = models.PositiveBigIntegerField(default=0, help_text="Rows of the run when it was exported.")
+    training_games_enabled = models.BooleanField(default=False)
+    rating_games_enabled = models.BooleanField(default=True)
+    suits_katago_client = models.BooleanField(
+        default=False, help_text="KataGo's own client may play self-play games with it: it passes the client's canary."
+    )
+    notes = models.CharField(max_length=1024, blank=True)
+
+    training_games = models.PositiveBigIntegerField(default=0, help_text="Counted games that it played with itself.")
+    training_rows = models.PositiveBigIntegerField(default=0)
+    match_games = models.PositiveBigIntegerField(default=0, help_text="Counted games against other networks.")
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(condition=Q(name__regex=NAME_PATTERN), name="network_name"),
+            models.CheckConstraint(condition=Q(state__in=NetworkState.values), name="network_state"),
+            models.CheckConstraint(
+                condition=Q(is_random=True, file="", file_sha256="", file_bytes=0)
+                | Q(is_random=False, file__gt="", file_sha256__regex=r"^[0-9a-f]{64}$", file_bytes__gt=0),
+                name="network_has_a_file_or_is_random",
+            ),
+            models.UniqueConstraint(Lower("name"), name="network_name_any_case"),
+        )
+        indexes = (models.Index(fields=["run", "-created_at"], name="network_newest"),)
+
+    def __str__(self) -> str:
+        return self.name

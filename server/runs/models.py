@@ -1,0 +1,117 @@
+"""A run: one line of networks with its own settings, and what has been counted for it.
+
+Invariants are constraints. The totals are a row of their own, so that counting games does not lock the settings; it is
+changed only by `server.games.services`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import Q
+
+from common.go.basics import MAX_LENGTH
+from common.wire import INPUTS_VERSION, MIN_DATA_BOARD_LENGTH
+
+NAME_PATTERN: Final = r"^[A-Za-z0-9]{1,16}$"
+"""contribute-protocol.md 3: networks' names begin with it, so it has no hyphen."""
+
+
+class RunState(models.TextChoices):
+    """What a run still takes part in."""
+
+    ACTIVE = "active", "active"
+    PAUSED = "paused", "paused: no jobs are given; games of earlier jobs are taken"
+    CLOSED = "closed", "closed: no jobs, no games"
+
+
+class PromotionRule(models.TextChoices):
+    """What makes a candidate the current network."""
+
+    GATE = "gate", "a match against the current network"
+    ALWAYS = "always", "every candidate is promoted at once"
+
+
+class Run(models.Model):
+    """Settings of one run. Configuration texts are checked when they are saved through `server.runs.services`."""
+
+    name = models.CharField(max_length=16, unique=True, validators=[RegexValidator(NAME_PATTERN)])
+    state = models.CharField(max_length=8, choices=RunState.choices, default=RunState.ACTIVE)
+    created_at = models.DateTimeField(auto_now_add=True)
+    current_network = models.ForeignKey(
+        "networks.Network",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="Plays self-play games.",
+    )
+
+    data_board_len = models.PositiveSmallIntegerField(
+        validators=[MinValueValidator(MIN_DATA_BOARD_LENGTH), MaxValueValidator(MAX_LENGTH)],
+        help_text="Edge of the tensors in training rows, whatever the size of the board.",
+    )
+    inputs_version = models.PositiveSmallIntegerField(default=INPUTS_VERSION)
+    max_search_threads_allowed = models.PositiveSmallIntegerField(
+        default=8, help_text="Promise to clients: no configuration text asks for more numSearchThreads."
+    )
+    selfplay_config = models.TextField(help_text="KataGo configuration text of self-play games.")
+    gating_config = models.TextField(help_text="KataGo configuration text of gating and rating games.")
+    client_revisions = models.TextField(
+        blank=True,
+        help_text="One per line: REVISION, 'REVISION until 2030-01-31', or 'REVISION refused REASON'. "
+        "'#' starts a comment. Empty: every client may play.",
+    )
+    gating_share = models.FloatField(default=1.0, help_text="Share of jobs that go to a waiting gate, 0 to 1.")
+    rating_share = models.FloatField(default=0.0, help_text="Share of the other jobs that are rating games, 0 to 1.")
+    lease_seconds = models.PositiveIntegerField(
+        default=4 * 3600, help_text="After this time a job's missing games may be given to somebody else."
+    )
+
+    promotion_rule = models.CharField(max_length=8, choices=PromotionRule.choices, default=PromotionRule.GATE)
+    gate_games = models.PositiveIntegerField(default=200)
+    gate_required = models.FloatField(default=0.5, help_text="Share of the points that a candidate needs, 0 to 1.")
+
+    architecture = models.CharField(max_length=64, help_text="Name of the network's architecture, such as b10c128.")
+    training_settings = models.JSONField(default=dict, blank=True, help_text="Settings of the trainer.")
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(condition=Q(name__regex=NAME_PATTERN), name="run_name"),
+            models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state"),
+            models.CheckConstraint(condition=Q(promotion_rule__in=PromotionRule.values), name="run_promotion_rule"),
+            models.CheckConstraint(
+                condition=Q(data_board_len__gte=MIN_DATA_BOARD_LENGTH, data_board_len__lte=MAX_LENGTH),
+                name="run_data_board_len",
+            ),
+            models.CheckConstraint(condition=Q(inputs_version=INPUTS_VERSION), name="run_inputs_version"),
+            models.CheckConstraint(condition=Q(max_search_threads_allowed__gte=1), name="run_search_threads"),
+            models.CheckConstraint(condition=Q(gating_share__gte=0, gating_share__lte=1), name="run_gating_share"),
+            models.CheckConstraint(condition=Q(rating_share__gte=0, rating_share__lte=1), name="run_rating_share"),
+            models.CheckConstraint(condition=Q(lease_seconds__gte=1), name="run_lease_seconds"),
+            models.CheckConstraint(condition=Q(gate_games__gte=1), name="run_gate_games"),
+            models.CheckConstraint(condition=Q(gate_required__gte=0, gate_required__lte=1), name="run_gate_required"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RunTotals(models.Model):
+    """What a run has counted. `last_number` and `last_row` only grow; the other counts follow moderation both ways."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="totals")
+    training_games = models.PositiveBigIntegerField(default=0)
+    training_rows = models.PositiveBigIntegerField(default=0)
+    match_games = models.PositiveBigIntegerField(default=0)
+    refused_games = models.PositiveBigIntegerField(default=0)
+    last_number = models.PositiveBigIntegerField(default=0, help_text="See games.Game.number.")
+    last_row = models.PositiveBigIntegerField(default=0, help_text="See games.Game.last_row.")
+
+    class Meta:
+        verbose_name_plural = "run totals"
+
+    def __str__(self) -> str:
+        return f"totals of {self.run_id}"

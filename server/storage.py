@@ -1,0 +1,97 @@
+"""Files by content: names that contain the content's sha256, so that a stored file never changes.
+
+Everything goes through Django's storage, a local folder or S3. Storing twice is harmless, and a file whose row was
+never written is found again by the next attempt, or left unused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from django.core.files.base import ContentFile, File
+from django.core.files.storage import FileSystemStorage, default_storage
+
+from server.errors import Unavailable
+
+
+class AtomicFileSystemStorage(FileSystemStorage):
+    """A local folder in which a file appears complete and on the disk, or not at all."""
+
+    def get_available_name(self, name: str, max_length: int | None = None) -> str:
+        """The name itself: it stands for its content."""
+        return name
+
+    def _save(self, name: str, content: File[Any]) -> str:
+        target = Path(self.path(name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".tmp")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                for chunk in content.chunks():
+                    file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+        _sync_folder(target.parent)
+        return name
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename in ``folder`` survive a power cut, where the system can."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def content_name(folder: str, sha256: str, suffix: str) -> str:
+    """Name of a file by its content: ``folder/ab/ab12….suffix``."""
+    return f"{folder}/{sha256[:2]}/{sha256}{suffix}"
+
+
+def store(folder: str, content: bytes, suffix: str) -> str:
+    """Store ``content`` and return its name.
+
+    Raises:
+        Unavailable: the storage failed, for instance because the disk is full; nothing half-written is left.
+    """
+    name = content_name(folder, hashlib.sha256(content).hexdigest(), suffix)
+    return store_as(name, ContentFile(content))
+
+
+def store_as(name: str, content: File[Any]) -> str:
+    """Store ``content`` under a name that `content_name` made of it.
+
+    Raises:
+        Unavailable: as `store`.
+    """
+    try:
+        if default_storage.exists(name) and default_storage.size(name) == content.size:
+            return name
+        return str(default_storage.save(name, content))
+    except Exception as error:  # each storage has errors of its own, none of them the client's fault
+        raise Unavailable(f"the server cannot store files at the moment ({type(error).__name__}); try again") from error
+
+
+def load(name: str) -> bytes:
+    """Content of a stored file.
+
+    Raises:
+        FileNotFoundError: there is none of that name.
+        OSError: the storage failed.
+    """
+    with default_storage.open(name, "rb") as file:
+        return bytes(file.read())
