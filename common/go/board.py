@@ -200,19 +200,23 @@ def would_be_suicide(state: Any, point: int, colour_placed: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def is_illegal_suicide(state: Any, point: int, colour_placed: int) -> bool:
-    """Whether the rules forbid a stone at the empty ``point`` for want of liberties."""
-    if not would_be_suicide(state, point, colour_placed):
-        return False
-    if state["suicide"] == 0:
-        return True
+def is_lone_suicide(state: Any, point: int, colour_placed: int) -> bool:
+    """Whether a stone at the empty ``point`` would only die itself, which no rules allow."""
     colour = state["colour"]
-    return (
+    return would_be_suicide(state, point, colour_placed) and (
         colour[point - STRIDE] != colour_placed
         and colour[point - 1] != colour_placed
         and colour[point + 1] != colour_placed
         and colour[point + STRIDE] != colour_placed
     )
+
+
+@njit(cache=True, nogil=True)
+def is_illegal_suicide(state: Any, point: int, colour_placed: int) -> bool:
+    """Whether the rules forbid a stone at the empty ``point`` for want of liberties."""
+    if state["suicide"] == 0:
+        return would_be_suicide(state, point, colour_placed)
+    return is_lone_suicide(state, point, colour_placed)
 
 
 @njit(cache=True, nogil=True)

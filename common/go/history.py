@@ -18,7 +18,7 @@ from common.go.state import HISTORY_CAPACITY, HISTORY_TABLE
 @njit(cache=True, nogil=True)
 def is_full(history: Any, wanted: int) -> bool:
     """Whether fewer than ``wanted`` more keys fit."""
-    return history["count"] > HISTORY_CAPACITY - wanted
+    return bool(history["count"] > HISTORY_CAPACITY - wanted)
 
 
 @njit(cache=True, nogil=True)

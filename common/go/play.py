@@ -35,7 +35,7 @@ _BONUS_N_MINUS_1: Final = int(HandicapBonus.N_MINUS_1)
 @njit(cache=True, nogil=True)
 def _loose_repetition(state: Any) -> bool:
     """Whether repetition is not banned but ends phases and games: ko SIMPLE, and always in the cleanup phases."""
-    return state["ko_rule"] == _SIMPLE or state["phase"] > 0
+    return bool(state["ko_rule"] == _SIMPLE or state["phase"] > 0)
 
 
 @njit(cache=True, nogil=True)
@@ -152,11 +152,11 @@ def is_superko_banned(state: Any, history: Any, point: int) -> bool:
 def is_crowded(state: Any, point: int) -> bool:
     """Whether ``point`` has no empty neighbour."""
     colour = state["colour"]
-    return (
-        colour[point - STRIDE] != EMPTY
-        and colour[point - 1] != EMPTY
-        and colour[point + 1] != EMPTY
-        and colour[point + STRIDE] != EMPTY
+    return not (
+        colour[point - STRIDE] == EMPTY
+        or colour[point - 1] == EMPTY
+        or colour[point + 1] == EMPTY
+        or colour[point + STRIDE] == EMPTY
     )
 
 

@@ -1,0 +1,350 @@
+"""A game for people and interfaces: moves in, errors with reasons, undo, score and result text.
+
+`Game` wraps one HISTORY and a stack of STATE records, one per turn, so that undo is exact. Machines that play many
+games use the kernels directly. Rules are those of rules.md; points are those of `common.go.points`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from common.go import board, history, play, scoring
+from common.go.passalive import AREA_SCRATCH
+from common.go.points import (
+    BLACK,
+    EMPTY,
+    MAX_LENGTH,
+    MIN_LENGTH,
+    NO_POINT,
+    NUM_POINTS,
+    PASS,
+    WHITE,
+    from_vertex,
+    point_at,
+    to_vertex,
+)
+from common.go.rules import Rules, Scoring, komi_text
+from common.go.state import new_histories, new_states
+
+COLOUR_NAMES = {BLACK: "Black", WHITE: "White"}
+COLOUR_LETTERS = {BLACK: "B", WHITE: "W"}
+_PICTURE = {".": EMPTY, "X": BLACK, "O": WHITE}
+
+
+def result_text(score: float) -> str:
+    """``W+3.5``, ``B+12`` or ``0`` for a score that is White minus Black."""
+    if score == 0:
+        return "0"
+    return f"{'W' if score > 0 else 'B'}+{komi_text(abs(score))}"
+
+
+class Game:
+    """One game from its set-up stones on.
+
+    Args:
+        x_size, y_size: columns and rows, 2 to 19.
+        rules: with komi.
+        stones: ``(colour, point)`` on the board before the first move.
+        to_move: who begins.
+        phase: 0, or the cleanup phase of territory scoring in which the game begins (rules.md 6).
+        first_turn: the number of the turn before the first move, where earlier ones are not known.
+        leading_moves_are_handicap: whether Black's first moves in a row count as handicap stones (rules.md 3).
+        handicap_stones: their number, where neither stones nor moves are to be counted.
+
+    Raises:
+        ValueError: a size, a phase or stones that are impossible; the message names them.
+    """
+
+    def __init__(
+        self,
+        x_size: int = MAX_LENGTH,
+        y_size: int = MAX_LENGTH,
+        rules: Rules | None = None,
+        *,
+        stones: Iterable[tuple[int, int]] = (),
+        to_move: int = BLACK,
+        phase: int = 0,
+        first_turn: int = 0,
+        leading_moves_are_handicap: bool = False,
+        handicap_stones: int | None = None,
+    ) -> None:
+        if not (MIN_LENGTH <= x_size <= MAX_LENGTH and MIN_LENGTH <= y_size <= MAX_LENGTH):
+            raise ValueError(
+                f"a board of {x_size}x{y_size} is not from {MIN_LENGTH} to {MAX_LENGTH} in both directions"
+            )
+        self.rules = rules if rules is not None else Rules()
+        if phase not in (0, 1, 2) or (phase > 0 and self.rules.scoring != Scoring.TERRITORY):
+            raise ValueError(f"phase {phase} is none of 0, 1 and 2, or a cleanup phase without territory scoring")
+        if to_move not in COLOUR_NAMES:
+            raise ValueError(f"to_move {to_move} is neither BLACK ({BLACK}) nor WHITE ({WHITE})")
+        self.x_size, self.y_size = x_size, y_size
+        self.stones = tuple(stones)
+        self.first_to_move, self.first_phase, self.first_turn = to_move, phase, first_turn
+        self.leading_moves_are_handicap, self.handicap_stones = leading_moves_are_handicap, handicap_stones
+        self.history: Any = new_histories(1)[0]
+        self.moves: list[tuple[int, int]] = []
+        """``(colour, point)`` of every turn."""
+        self._resigned_by = EMPTY
+        self._states: list[Any] = [new_states(1)[0]]
+        self._set_up()
+
+    @staticmethod
+    def from_picture(picture: str, rules: Rules | None = None, **keywords: Any) -> Game:
+        """A game from rows of ``X`` black, ``O`` white and ``.`` empty, top first, parted by ``/`` or white space.
+
+        ``keywords`` are those of the constructor but for sizes and stones; ``ValueError`` for a broken picture.
+        """
+        rows = picture.replace("/", " ").split()
+        if not rows or any(len(row) != len(rows[0]) for row in rows) or not set("".join(rows)) <= set(_PICTURE):
+            raise ValueError(f"{picture!r} is no board: rows of one length of X, O and . are wanted")
+        stones = [
+            (_PICTURE[letter], point_at(x, y))
+            for y, row in enumerate(rows)
+            for x, letter in enumerate(row)
+            if letter != "."
+        ]
+        return Game(len(rows[0]), len(rows), rules, stones=stones, **keywords)
+
+    def _set_up(self) -> None:
+        state = self.state
+        board.reset(state, self.x_size, self.y_size)
+        self.rules.write_to(state)
+        for colour, point in self.stones:
+            if not board.set_stone(state, point, colour):
+                name = self._vertex(point)
+                raise ValueError(f"no stone of colour {colour} can be set up at {name}: taken, off the board or dead")
+        play.begin(state, self.history, self.first_to_move, self.first_phase)
+        self._count_handicap()
+
+    def _vertex(self, point: int) -> str:
+        known = point == PASS or (0 < point < NUM_POINTS and self.colour_at(point) in _PICTURE.values())
+        return to_vertex(point, self.y_size) if known else f"point {point} (off the board)"
+
+    # -- asking --
+
+    @property
+    def state(self) -> Any:
+        """The STATE record of the present position."""
+        return self._states[-1]
+
+    @property
+    def to_move(self) -> int:
+        """BLACK or WHITE."""
+        return int(self.state["to_move"])
+
+    @property
+    def phase(self) -> int:
+        """0, or 1 and 2 in the cleanup phases of territory scoring."""
+        return int(self.state["phase"])
+
+    @property
+    def turn(self) -> int:
+        """The number of turns before the next one, passes included."""
+        return self.first_turn + len(self.moves)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the rules or a resignation have ended the game."""
+        return bool(self.state["finished"]) or self._resigned_by != EMPTY
+
+    def colour_at(self, point: int) -> int:
+        """EMPTY, BLACK, WHITE, or WALL off the board."""
+        return int(self.state["colour"][point])
+
+    def captured(self, colour: int) -> int:
+        """How many stones of ``colour`` have been taken off the board."""
+        return int(self.state["captured"][colour])
+
+    def rows(self) -> list[str]:
+        """The board as text, top row first: ``X`` black, ``O`` white, ``.`` empty."""
+        colours = self._by_row(self.state["colour"])
+        return ["".join(".XO"[colour] for colour in row) for row in colours]
+
+    def __str__(self) -> str:
+        return "\n".join(self.rows())
+
+    def legal_moves(self) -> list[int]:
+        """Every point that the player to move may play, PASS first; none when the game is over."""
+        if self.finished:
+            return []
+        legal = np.zeros(NUM_POINTS, np.int8)
+        play.legal_points(self.state, self.history, legal)
+        return [int(point) for point in np.flatnonzero(legal)]
+
+    def why_illegal(self, point: int, colour: int | None = None) -> str | None:
+        """Why ``colour`` (None: the player to move) may not play ``point`` now; None if it may."""
+        if self.finished:
+            return "the game is over"
+        if colour is not None and colour != self.to_move:
+            return f"it is {COLOUR_NAMES[self.to_move]}'s turn"
+        if play.is_legal(self.state, self.history, point):
+            return None
+        reason = self._why_unplayable(point, self.to_move)
+        if reason is not None:
+            return reason
+        if board.is_illegal_suicide(self.state, point, self.to_move):
+            return "the rules forbid suicide"
+        if point == self.state["ko_point"]:
+            return "it retakes a ko at once"
+        return "it repeats an earlier position" if self.phase == 0 else "it repeats a ko capture of this cleanup phase"
+
+    def _why_unplayable(self, point: int, colour: int) -> str | None:
+        """Why no stone of ``colour`` could be played at ``point`` under any rules; None if it could."""
+        if point == PASS:
+            return None
+        if not 0 < point < NUM_POINTS or self.colour_at(point) not in _PICTURE.values():
+            return "it is off the board"
+        if self.phase > 0 and colour == self.to_move and play.unblocked_stone(self.state, point) != NO_POINT:
+            return None
+        if self.colour_at(point) != EMPTY:
+            return "the point is occupied"
+        if board.is_lone_suicide(self.state, point, colour):
+            return "it is the suicide of a single stone"
+        return None
+
+    # -- playing --
+
+    def play(self, point: int | str, colour: int | None = None, *, tolerant: bool = False) -> None:
+        """Play a point, PASS or a GTP vertex for ``colour``, None being the player to move.
+
+        Args:
+            tolerant: allow what an engine must accept from an interface: either colour, after the end, and against the
+                rules on ko, repetition and suicide of several stones. Out of turn, repetition and passes so far
+                are forgotten.
+
+        Raises:
+            ValueError: the move is illegal; the message names it and the reason. Nothing has changed then.
+        """
+        if isinstance(point, str):
+            point = from_vertex(point, self.x_size, self.y_size)
+        mover = self.to_move if colour is None else colour
+        if mover not in COLOUR_NAMES:
+            raise ValueError(f"{mover} is no colour: BLACK is {BLACK}, WHITE is {WHITE}")
+        reason = self._why_unplayable(point, mover) if tolerant else self.why_illegal(point, mover)
+        if reason is None and history.is_full(self.history, play.KEYS_PER_TURN + 1):
+            reason = "the game is too long for the repetition history"
+        if reason is not None:
+            raise ValueError(
+                f"move {self.turn + 1}, {COLOUR_LETTERS[mover]} {self._vertex(point)}, is illegal: {reason}"
+            )
+        self._states.append(_copied(self.state))
+        play.take_turn(self.state, self.history, mover)
+        play.play(self.state, self.history, point)
+        self.moves.append((mover, point))
+        self._resigned_by = EMPTY
+        self._count_handicap()
+
+    def pass_turn(self) -> None:
+        """Pass for the player to move; ``ValueError`` when the game is over."""
+        self.play(PASS)
+
+    def resign(self, colour: int | None = None) -> None:
+        """End the game as a loss of ``colour``, None being the player to move; ``ValueError`` when it is over."""
+        if self.finished:
+            raise ValueError("nobody can resign: the game is over")
+        self._resigned_by = self.to_move if colour is None else colour
+
+    def undo(self) -> None:
+        """Take back the resignation or else the last turn.
+
+        Raises:
+            ValueError: there is nothing to take back.
+        """
+        if self._resigned_by != EMPTY:
+            self._resigned_by = EMPTY
+            return
+        if not self.moves:
+            raise ValueError("there is no move to take back")
+        self.moves.pop()
+        self._states.pop()
+        history.rewind(self.history, self.state["history_count"])
+
+    def copy(self) -> Game:
+        """An independent game at the same turn, with the same past."""
+        other = object.__new__(Game)
+        other.__dict__.update(self.__dict__)
+        other.moves = list(self.moves)
+        other.history = _copied(self.history)
+        other._states = [_copied(state) for state in self._states]
+        return other
+
+    def under(self, rules: Rules) -> Game:
+        """The same stones and moves under other rules, followed whether or not those allow them."""
+        other = Game(
+            self.x_size,
+            self.y_size,
+            rules,
+            stones=self.stones,
+            to_move=self.first_to_move,
+            phase=self.first_phase if rules.scoring == Scoring.TERRITORY else 0,
+            first_turn=self.first_turn,
+            leading_moves_are_handicap=self.leading_moves_are_handicap,
+            handicap_stones=self.handicap_stones,
+        )
+        for colour, point in self.moves:
+            other.play(point, colour, tolerant=True)
+        return other
+
+    def _count_handicap(self) -> None:
+        """Bring the bonus of a handicap game up to date (rules.md 3)."""
+        if self.handicap_stones is not None:
+            play.set_handicap_stones(self.state, self.handicap_stones)
+        elif self.leading_moves_are_handicap:
+            black = len(self.stones) + leading_black_moves(self.moves)
+            all_black = all(colour == BLACK for colour, _ in self.stones)
+            play.set_handicap_stones(self.state, black if all_black and black > 1 else 0)
+
+    # -- the end --
+
+    def score(self) -> float:
+        """White's score minus Black's if the game ended now (rules.md 5), whatever a resignation says."""
+        return float(scoring.score(self.state, np.zeros(NUM_POINTS, np.int8), _new_scratch()))
+
+    def area(self) -> npt.NDArray[np.int8]:
+        """int8 ``[y_size, x_size]``: who owns each point if the game is scored now."""
+        area = np.zeros(NUM_POINTS, np.int8)
+        scoring.score(self.state, area, _new_scratch())
+        return self._by_row(area)
+
+    @property
+    def result(self) -> str | None:
+        """``B+3.5``, ``W+R``, ``0`` for a draw, ``Void`` for no result; None while the game goes on."""
+        if self._resigned_by != EMPTY:
+            return f"{COLOUR_LETTERS[3 - self._resigned_by]}+R"
+        if not self.finished:
+            return None
+        return "Void" if self.state["no_result"] else result_text(self.score())
+
+    def _by_row(self, values: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+        """A board array of the kernels as ``[y_size, x_size]``."""
+        return np.array([[values[point_at(x, y)] for x in range(self.x_size)] for y in range(self.y_size)], np.int8)
+
+
+def leading_black_moves(moves: Iterable[tuple[int, int]]) -> int:
+    """How many of the ``(colour, point)`` moves that open a game are Black's alone (rules.md 3)."""
+    count = 0
+    white_passed = False
+    for colour, point in moves:
+        if colour == BLACK:
+            count += point != PASS
+            white_passed = False
+        elif point != PASS or white_passed:
+            return 0 if white_passed else count
+        else:
+            white_passed = True
+    return count
+
+
+def _copied(record: Any) -> Any:
+    """A copy of a STATE or HISTORY record that shares nothing with it."""
+    array = np.empty(1, record.dtype)
+    array[0] = record
+    return array[0]
+
+
+def _new_scratch() -> Any:
+    return np.zeros(1, AREA_SCRATCH)[0]
