@@ -35,6 +35,9 @@ class Multipliers(NamedTuple):
     score_error: float = 150.0
 
 
+DEFAULT_MULTIPLIERS: Final = Multipliers()
+
+
 class Activation(enum.StrEnum):
     """Non-linearity between layers."""
 
@@ -161,7 +164,7 @@ class NetConfig:
     pass_hidden: bool = True
     q_values: bool = False
     version: int = CONVOLUTIONAL_VERSION
-    multipliers: Multipliers = Multipliers()
+    multipliers: Multipliers = DEFAULT_MULTIPLIERS
 
     def __post_init__(self) -> None:
         if self.second_heads and self.norm is not NormKind.ONE_NORM:

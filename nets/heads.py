@@ -195,7 +195,7 @@ class RowWeight(enum.Enum):
 
 @dataclass(frozen=True)
 class Term:
-    """One summand of the loss: ``weight`` · row weight · formula. ``today`` and ``paper`` are the two recipes' weights."""
+    """One summand of the loss: weight · row weight · formula; ``today`` and ``paper`` are the two recipes' weights."""
 
     name: str
     loss: Loss
