@@ -1,0 +1,116 @@
+"""Random games per second and the time of one move, on one core.
+
+A random game is uniform over the legal moves that do not fill an own one-point eye, with a pass only if there is
+none; ko SIMPLE, no suicide, at most three times the area of turns. Every move goes through the full rules: ko,
+repetition hashing, phases, and what later feature planes need of earlier turns.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from common.go import board, playout
+from common.go.play import begin, play
+from common.go.points import BLACK, NUM_POINTS
+from common.go.rules import Rules
+from common.go.state import new_histories, new_states
+
+RULES = "koSIMPLEscoreAREAtaxNONEsui0"
+_SECONDS = 2.0
+
+
+@njit(cache=True, nogil=True)
+def _games(state: Any, history: Any, random: Any, empty: Any, length: int, games: int) -> int:
+    turns = 0
+    for _ in range(games):
+        board.reset(state, length, length)
+        begin(state, history, BLACK, 0)
+        turns += playout.play_random_game(state, history, random, empty, 3 * length * length)
+    return turns
+
+
+@njit(cache=True, nogil=True)
+def _replays(state: Any, history: Any, moves: Any, length: int, games: int) -> None:
+    for _ in range(games):
+        board.reset(state, length, length)
+        begin(state, history, BLACK, 0)
+        for move in moves:
+            play(state, history, move)
+
+
+@njit(cache=True, nogil=True)
+def _starts(state: Any, history: Any, length: int, games: int) -> None:
+    for _ in range(games):
+        board.reset(state, length, length)
+        begin(state, history, BLACK, 0)
+
+
+@njit(cache=True, nogil=True)
+def _record(state: Any, history: Any, random: Any, empty: Any, length: int, moves: Any) -> int:
+    board.reset(state, length, length)
+    begin(state, history, BLACK, 0)
+    count = 0
+    while count < len(moves) and state["finished"] == 0:
+        playout.play_random_game(state, history, random, empty, 1)
+        moves[count] = state["recent_point"][0]
+        count += 1
+    return count
+
+
+def measure(length: int) -> None:
+    """Print the figures of one board size."""
+    state, history = new_states(1)[0], new_histories(1)[0]
+    Rules.parse(RULES).write_to(state)
+    random, empty = np.array([1], np.uint64), np.zeros(NUM_POINTS, np.int16)
+    _games(state, history, random, empty, length, 2)
+    games = turns = 0
+    start = time.perf_counter()
+    while time.perf_counter() - start < _SECONDS:
+        turns += _games(state, history, random, empty, length, 20)
+        games += 20
+    seconds = time.perf_counter() - start
+    print(f"{length}x{length}: {games / seconds:8.0f} random games/s, mean length {turns / games:.1f},", end=" ")
+    print(f"{1e6 * seconds / turns:.3f} us per turn with its choice;", end=" ")
+
+    moves = np.zeros(3 * length * length, np.int16)
+    moves = moves[: _record(state, history, random, empty, length, moves)].copy()
+    rounds = 400_000 // len(moves)
+    _replays(state, history, moves, length, 1)
+    start = time.perf_counter()
+    _replays(state, history, moves, length, rounds)
+    played = time.perf_counter() - start
+    _starts(state, history, length, 1)
+    start = time.perf_counter()
+    _starts(state, history, length, rounds)
+    started = time.perf_counter() - start
+    print(f"{1e6 * (played - started) / rounds / len(moves):.3f} us per move played and hashed,", end=" ")
+    print(f"{1e6 * started / rounds:.2f} us to start a game")
+
+
+_FIRST_USE = """
+import time; start = time.perf_counter()
+import numpy as np
+from common.go.game import Game
+imported = time.perf_counter()
+game = Game(9, 9); game.play("C4"); game.legal_moves(); game.score()
+print(f"{imported - start:.2f} s to import, {time.perf_counter() - imported:.2f} s for first use")
+"""
+
+
+def main() -> None:
+    """Print random games per second, the time per move, and what a second process waits for."""
+    for length in (9, 19):
+        measure(length)
+    subprocess.run([sys.executable, "-c", _FIRST_USE], check=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", _FIRST_USE], check=True, capture_output=True, text=True)
+    print(f"second process, compiled code cached: {done.stdout.strip()}")
+
+
+if __name__ == "__main__":
+    main()
