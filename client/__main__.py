@@ -47,7 +47,13 @@ def overview() -> str:
     """The commands, a line each."""
     lines = [f"  {name:11} {summary}" for name, (_, summary) in COMMANDS.items()]
     return "\n".join(
-        ["usage: python -m client [COMMAND] [options]", "", *lines, "", "python -m client COMMAND --help lists its options"]
+        [
+            "usage: python -m client [COMMAND] [options]",
+            "",
+            *lines,
+            "",
+            "python -m client COMMAND --help lists its options",
+        ]
     )
 
 

@@ -13,13 +13,14 @@ class Job:
     """Parent to child: play ``games`` games of this task.
 
     ``networks`` has, for each network name of the task, its checked file, or None for the random network. ``seed`` is
-    64 random bits from which the games' own seeds are drawn.
+    64 random bits from which the games' own seeds are drawn; ``length`` the edge of the run's tensors.
     """
 
     task: wire.SelfplayTask | wire.RatingTask
     networks: dict[str, Path | None]
     games: int
     seed: int
+    length: int
 
 
 @dataclass(frozen=True)

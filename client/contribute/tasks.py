@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from client.contribute.api import LoginRefusedError, OutageError, ServerApi, ServerError, UpdateNeededError
+from client.contribute.api import GameRefusedError, LoginRefusedError, OutageError, ServerApi, UpdateNeededError
 from client.contribute.downloads import DownloadError, DownloadStopped, NetworkCache, NetworkFile
 from client.contribute.loop import Backoff, Outcome
 from client.contribute.messages import Job
@@ -49,7 +49,7 @@ class TaskFetcher:
     report: Callable[[str], None]
     give_up: Callable[[str], None]
     stop: threading.Event
-    run_name: str = ""
+    run: wire.RunInfo | None = None
     trouble: str = ""
     _wish: Wish | None = None
 
@@ -62,7 +62,7 @@ class TaskFetcher:
                 return Outcome.WORKED  # it waited already
         try:
             job = self._fetch(min(self._wish.games, self.rep_factor))
-        except (OutageError, DownloadError) as error:
+        except (OutageError, DownloadError, GameRefusedError) as error:
             self.backoff.at_least = getattr(error, "retry_after", None) or 0.0
             self._trouble(f"no task yet: {error}; the next try follows by itself")
             return Outcome.FAILED
@@ -70,9 +70,6 @@ class TaskFetcher:
             return Outcome.FAILED
         except (LoginRefusedError, UpdateNeededError) as error:
             self.give_up(str(error))
-            return Outcome.FAILED
-        except ServerError as error:  # a game was refused, though none was sent: another server's idea of an answer
-            self._trouble(f"no task yet: {error}; the next try follows by itself")
             return Outcome.FAILED
         self._trouble("")
         wish, self._wish = self._wish, None
@@ -91,10 +88,10 @@ class TaskFetcher:
                 allow_rating_task=True,
             )
         )
-        self._note_run(task.run.name)
+        run = self.run_of(task)
         networks = [task.network] if isinstance(task, wire.SelfplayTask) else [task.black_network, task.white_network]
         files = {network.name: self._file(network) for network in networks}
-        return Job(task, files, games, secrets.randbits(64))
+        return Job(task, files, games, secrets.randbits(64), run.data_board_len)
 
     def _file(self, network: wire.NetworkInfo) -> Path | None:
         if network.is_random or network.model_file is None:
@@ -110,10 +107,14 @@ class TaskFetcher:
 
         return self.cache.fetch(wanted, self.stop, progress)
 
-    def _note_run(self, name: str) -> None:
-        if name != self.run_name:
-            self.report(f"playing for the run {name}" + (f" (before: {self.run_name})" if self.run_name else ""))
-            self.run_name = name
+    def run_of(self, task: wire.SelfplayTask | wire.RatingTask) -> wire.RunInfo:
+        """The run of a task; asks the server about a run that is new to this process."""
+        if self.run is None or self.run.name != task.run.name:
+            self.run = self.api.current_run()
+            if self.run.name != task.run.name:
+                raise OutageError(f"the server changes from the run {task.run.name} to {self.run.name}")
+            self.report(f"now playing for the run {self.run.name}")
+        return self.run
 
     def _trouble(self, text: str) -> None:
         if bool(text) != bool(self.trouble):

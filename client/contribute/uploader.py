@@ -72,6 +72,10 @@ class Uploader:
         self._trouble("")
         return Outcome.WORKED
 
+    def waiting(self) -> int:
+        """Games on disk that are for this server."""
+        return sum(game.server_url == self.api.server_url for game in self.spool.pending())
+
     def _next(self) -> SpooledGame | None:
         if not self._queue:
             self._queue.extend(game for game in self.spool.pending() if game.server_url == self.api.server_url)

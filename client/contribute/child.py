@@ -1,0 +1,228 @@
+"""A child process: plays the games of one stream and puts them into the spool. Talks to the parent, never to the server.
+
+Two threads: the main one plays; the other hears the parent and tells it the progress. A game is audited by the same
+function as the server's before it is spooled, so a fault of this machine is found here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from client.contribute.devices import Stream
+from client.contribute.messages import Discarded, Failed, FromChild, Job, Progress, Report, Spooled, Stop, Want
+from client.contribute.spool import Spool, SpoolError
+from common import wire
+
+if TYPE_CHECKING:  # the playing code is slow to import and the parent, which imports this module, does not need it
+    from client.search.evaluation import Evaluator
+    from client.selfplay.orders import FinishedGame, GameOrder, Network
+
+PROGRESS_EVERY_S: Final = 5.0
+SPOOL_RETRY_S: Final = 10.0
+
+
+@dataclass(frozen=True)
+class ChildSettings:
+    """What every child needs to know."""
+
+    data_directory: Path
+    server_url: str
+
+
+def child_main(pipe: Connection, stream: Stream, settings: ChildSettings) -> None:
+    """Entry point of the process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    if stream.core is not None and hasattr(os, "sched_setaffinity"):
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, {stream.core})
+    player = Player(pipe, stream, settings)
+    try:
+        player.play()
+    except Exception as error:
+        player.tell(Failed(f"{type(error).__name__}: {error}", permanent=False))
+        raise
+    finally:
+        pipe.close()
+
+
+class Player:
+    """The state of a child: orders to play, and how to stop."""
+
+    def __init__(self, pipe: Connection, stream: Stream, settings: ChildSettings) -> None:
+        from client.selfplay.stream import StreamControl, StreamStats
+
+        self._pipe = pipe
+        self._stream = stream
+        self._settings = settings
+        self._spool = Spool(settings.data_directory / "spool")
+        self._orders: deque[GameOrder] = deque()
+        self._asked = False
+        self._last_progress = 0.0
+        self._sending = threading.Lock()
+        self._ended = threading.Event()
+        self._control = StreamControl()
+        self._stats = StreamStats()
+
+    def play(self) -> None:
+        """Play until the parent says stop or is gone."""
+        from client.selfplay.stream import play_stream
+
+        talker = threading.Thread(target=self._talk, daemon=True)
+        talker.start()
+        try:
+            play_stream(
+                self._next_order,
+                self._take,
+                games=self._stream.games,
+                load=self._load,
+                control=self._control,
+                stats=self._stats,
+            )
+        finally:
+            self._ended.set()
+            talker.join()
+
+    def tell(self, message: FromChild) -> None:
+        """Say something to the parent; a parent that is gone hears nothing."""
+        with self._sending, contextlib.suppress(OSError):
+            self._pipe.send(message)
+
+    def _next_order(self) -> GameOrder | None:
+        """The next game; asks the parent for more before the last one is taken, but not much earlier.
+
+        Orders name the network that was current when they were given, so a long queue would play old networks.
+        """
+        low = self._stream.games // 8
+        if len(self._orders) <= low and not self._asked:
+            self._asked = True
+            first = self._stats.games == 0 and self._stats.games_running == 0
+            self.tell(Want(self._stream.games if first else max(1, self._stream.games // 4)))
+        return self._orders.popleft() if self._orders else None
+
+    def _load(self, network: Network, length: int) -> Evaluator:
+        from nets.evaluator import load_evaluator
+
+        evaluator: Evaluator = load_evaluator(
+            network.path, length=length, device=self._stream.device, threads=self._stream.threads
+        )
+        return evaluator
+
+    def _take(self, game: FinishedGame) -> None:
+        """Audit a finished game and write it to the spool; waits for a full disk rather than lose it."""
+        job: Job = game.order.tag
+        if game.order.is_selfplay and game.rows is None:
+            self.tell(Discarded("no turn of it became a row", fault=False))
+            return
+        fault = _fault_of(game)
+        if fault:
+            self.tell(Discarded(fault, fault=True))
+            return
+        fields, files = upload_parts(game, job)
+        kind = "training" if game.order.is_selfplay else "rating"
+        told = False
+        while True:
+            try:
+                self._spool.add(kind, self._settings.server_url, fields, files)
+                break
+            except SpoolError as error:
+                if not told:
+                    self.tell(Report(str(error)))
+                    told = True
+                if self._control.stop_now.wait(SPOOL_RETRY_S):
+                    return
+        self.tell(Spooled(kind, game.facts.game_length, game.facts.num_training_rows))
+
+    def _talk(self) -> None:
+        """Hear the parent, and tell it the progress now and then."""
+        try:
+            while not self._ended.is_set():
+                if self._pipe.poll(PROGRESS_EVERY_S / 10):
+                    self._hear(self._pipe.recv())
+                self._progress()
+        except (EOFError, OSError):  # the parent is gone: nobody will send what is played
+            self._control.stop_now.set()
+
+    def _progress(self) -> None:
+        if time.monotonic() - self._last_progress >= PROGRESS_EVERY_S:
+            self._last_progress = time.monotonic()
+            self.tell(Progress(self._stats.games_running, self._stats.moves, self._stats.evaluations))
+
+    def _hear(self, message: Job | Stop) -> None:
+        if isinstance(message, Job):
+            self._orders.extend(orders_of(message))
+            self._asked = False
+        elif message.now:
+            self._control.stop_now.set()
+        else:
+            self._orders.clear()
+            self._control.finish.set()
+
+
+def orders_of(job: Job) -> list[GameOrder]:
+    """The games of a job; in a match the colours alternate, beginning with the job's own."""
+    from client.selfplay.orders import GameOrder, Network
+
+    task = job.task
+    draws = random.Random(job.seed)
+    if isinstance(task, wire.SelfplayTask):
+        pair = (task.network.name, task.network.name)
+    else:
+        pair = (task.black_network.name, task.white_network.name)
+    orders = []
+    for number in range(job.games):
+        black, white = pair if number % 2 == 0 else pair[::-1]
+        orders.append(
+            GameOrder(
+                seed=draws.getrandbits(63),
+                config=task.config,
+                black=Network(black, job.networks[black]),
+                white=Network(white, job.networks[white]),
+                length=job.length,
+                tag=job,
+            )
+        )
+    return orders
+
+
+def upload_parts(game: FinishedGame, job: Job) -> tuple[dict[str, str], dict[str, tuple[str, bytes]]]:
+    """Form fields and files of a finished game's upload."""
+    from common.rows import to_npz
+
+    task, uid = job.task, game.facts.uid
+    files = {"sgf_file": (f"{uid}.sgf", game.sgf.encode())}
+    if isinstance(task, wire.SelfplayTask):
+        assert game.rows is not None
+        files["training_data_file"] = (f"{uid}.npz", to_npz(game.rows))
+        form: wire.FormMessage = game.training_upload(
+            run_url=task.run.url, network_url=task.network.url or "", job_id=task.job_id
+        )
+    else:
+        urls = {network.name: network.url or "" for network in (task.black_network, task.white_network)}
+        form = game.rating_upload(
+            run_url=task.run.url,
+            black_url=urls[game.order.black.name],
+            white_url=urls[game.order.white.name],
+            job_id=task.job_id,
+        )
+    return form.to_form(), files
+
+
+def _fault_of(game: FinishedGame) -> str:
+    """What this machine's own audit finds wrong with a game it played; empty if nothing."""
+    from common import audit
+
+    if game.rows is None:
+        findings = audit.audit_rating_game(game.sgf, game.facts)
+    else:
+        findings = audit.audit_training_game(game.sgf, game.rows, game.facts)
+    return "; ".join(str(finding) for finding in findings)

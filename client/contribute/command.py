@@ -1,0 +1,221 @@
+"""``python -m client contribute``: the parent process that ties tasks, children, spool and console together.
+
+Threads: the main one listens to the children and prints; one asks for tasks and downloads networks; one sends games.
+The first Ctrl-C finishes the running games and sends them, the second stops at once; finished games are on disk either
+way and are sent by the next start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import queue
+import random
+import secrets
+import signal
+import sys
+import threading
+from typing import Final
+
+import requests
+from rich.console import Console
+
+from client.contribute.api import OutageError, ServerApi, ServerError
+from client.contribute.child import ChildSettings
+from client.contribute.console import Totals, VolunteerConsole
+from client.contribute.devices import CPU, DeviceError, Stream, plan_streams
+from client.contribute.downloads import NetworkCache
+from client.contribute.loop import Backoff, Outcome, run as run_loop
+from client.contribute.messages import Discarded, FromChild, Progress, Report, Spooled, Want
+from client.contribute.settings import ClientSettings, SettingsError, add_arguments, load_settings
+from client.contribute.spool import Spool
+from client.contribute.streams import StreamGroup, StreamProcess
+from client.contribute.tasks import TaskFetcher, Wish
+from client.contribute.uploader import Uploader
+
+__all__ = ["add_arguments", "run"]
+
+LISTEN_S: Final = 0.5
+EXIT_USAGE: Final = 2
+EXIT_GAVE_UP: Final = 1
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Contribute until stopped; returns the exit code."""
+    console = VolunteerConsole(Console(file=sys.stdout))
+    try:
+        settings = load_settings(arguments)
+        streams = plan_streams(
+            settings.gpus, settings.cpu_streams, settings.games_per_stream, _gpu_count(settings.gpus)
+        )
+    except (SettingsError, DeviceError) as error:
+        print(error, file=sys.stderr)
+        return EXIT_USAGE
+    with requests.Session() as session:
+        return Contributor(settings, streams, session, console).run()
+
+
+class Contributor:
+    """One run of the contribute command."""
+
+    def __init__(
+        self, settings: ClientSettings, streams: list[Stream], session: requests.Session, console: VolunteerConsole
+    ) -> None:
+        self._settings = settings
+        self._streams = streams
+        self._console = console
+        self._spool = Spool(settings.data_directory / "spool")
+        self._totals = Totals()
+        self._latest: dict[str, Progress] = {}
+        self._stop_asking = threading.Event()
+        self._stop_sending = threading.Event()
+        self._wake_sender = threading.Event()
+        self._interrupts = 0
+        self._gave_up = ""
+        self._wishes: queue.SimpleQueue[Wish] = queue.SimpleQueue()
+        self._api = ServerApi(session, settings.server_url, settings.username, settings.password)
+        self._fetcher = TaskFetcher(
+            api=self._api,
+            cache=NetworkCache(settings.data_directory / "networks", settings.network_cache_bytes, session),
+            wishes=self._wishes,
+            instance_id=secrets.token_hex(8).upper(),
+            rep_factor=settings.task_rep_factor,
+            only_rating=settings.only_rating,
+            backoff=Backoff(random.Random()),
+            report=console.line,
+            give_up=self._give_up,
+            stop=self._stop_asking,
+        )
+        self._uploader = Uploader(self._api, self._spool, Backoff(random.Random()), console.line, self._give_up)
+
+    def run(self) -> int:
+        """Play until the volunteer stops it or the server will not have it."""
+        self._spool.clean()
+        if not self._find_server():
+            return EXIT_GAVE_UP
+        self._announce()
+        previous = signal.signal(signal.SIGINT, self._interrupt), signal.signal(signal.SIGTERM, self._interrupt)
+        threads = [
+            threading.Thread(target=run_loop, args=(self._fetcher.step, self._stop_asking, self._fetcher.backoff)),
+            threading.Thread(target=self._send_games),
+        ]
+        for thread in threads:
+            thread.start()
+        group = StreamGroup(self._streams, self._child_settings(), self._hear, self._console.line)
+        try:
+            self._listen(group)
+        finally:
+            group.kill()
+            self._stop_asking.set()
+            self._finish_sending()
+            for thread in threads:
+                thread.join()
+            signal.signal(signal.SIGINT, previous[0])
+            signal.signal(signal.SIGTERM, previous[1])
+        self._console.summary(self._current_totals(), now=True)
+        waiting = self._spool.count()
+        if waiting:
+            self._console.line(f"{waiting} finished games wait in {self._spool.waiting}; the next start sends them")
+        if self._gave_up:
+            self._console.line(f"stopped: {self._gave_up}")
+        return EXIT_GAVE_UP if self._gave_up or not group.usable() else 0
+
+    def _find_server(self) -> bool:
+        """See that server and login work before anything is played; waits for a server that is away."""
+        backoff = Backoff(random.Random())
+        while not self._interrupts:
+            try:
+                self._fetcher.run = self._api.current_run()
+                return True
+            except OutageError as error:
+                pause = backoff.after(Outcome.FAILED)
+                self._console.line(f"{error}; the next try follows in {pause:.0f} s")
+                try:
+                    self._stop_asking.wait(pause)
+                except KeyboardInterrupt:
+                    return False
+            except ServerError as error:
+                self._console.line(f"stopped: {error}")
+                return False
+        return False
+
+    def _announce(self) -> None:
+        games = sum(stream.games for stream in self._streams)
+        self._console.line(
+            f"contributing to {self._settings.server_url} as {self._settings.username}, run {self._fetcher.run.name if self._fetcher.run else ''}:"
+            f" {', '.join(stream.name for stream in self._streams)}, up to {games} games at once."
+            " Ctrl-C finishes the running games, a second one stops now"
+        )
+        if self._spool.count():
+            self._console.line(f"{self._spool.count()} games of an earlier start are sent first")
+
+    def _child_settings(self) -> ChildSettings:
+        return ChildSettings(self._settings.data_directory, self._settings.server_url)
+
+    def _listen(self, group: StreamGroup) -> None:
+        """Hear the children until all have ended."""
+        asked = 0
+        while group.alive():
+            group.listen(LISTEN_S)
+            stop = max(self._interrupts, 1 if self._gave_up or not group.usable() else 0)
+            if stop > asked:
+                asked = stop
+                self._stop_asking.set()
+                self._console.line("finishing the running games" if stop == 1 else "stopping now")
+                group.stop(now=stop > 1)
+            if stop > 1:
+                return
+            self._console.summary(self._current_totals())
+
+    def _hear(self, process: StreamProcess, message: FromChild) -> None:
+        match message:
+            case Want(games):
+                self._wishes.put(Wish(games, process.send))
+            case Spooled(kind, moves, rows):
+                self._totals.selfplay_games += kind == "training"
+                self._totals.match_games += kind == "rating"
+                self._totals.rows += rows
+                self._wake_sender.set()
+            case Discarded(reason, fault):
+                if fault:
+                    self._console.line(f"{process.stream.name}: a finished game is not sent: {reason}")
+            case Progress():
+                self._latest[process.stream.name] = message
+            case Report(text):
+                self._console.line(f"{process.stream.name}: {text}")
+
+    def _current_totals(self) -> Totals:
+        totals = self._totals
+        totals.running = sum(progress.games_running for progress in self._latest.values())
+        totals.moves = sum(progress.moves for progress in self._latest.values())
+        totals.evaluations = sum(progress.evaluations for progress in self._latest.values())
+        totals.sent, totals.refused = self._uploader.sent, self._uploader.refused
+        totals.waiting = self._spool.count()
+        return totals
+
+    def _send_games(self) -> None:
+        run_loop(self._uploader.step, self._stop_sending, self._uploader.backoff, self._wake_sender)
+
+    def _finish_sending(self) -> None:
+        """Let the sender empty the spool, unless the server is away or the volunteer is in a hurry."""
+        while self._uploader.waiting() and not (self._uploader.trouble or self._gave_up or self._interrupts > 1):
+            self._wake_sender.set()
+            self._stop_sending.wait(0.1)
+        self._stop_sending.set()
+        self._wake_sender.set()
+
+    def _give_up(self, reason: str) -> None:
+        self._gave_up = self._gave_up or reason
+        self._stop_asking.set()
+        self._stop_sending.set()
+
+    def _interrupt(self, number: int, frame: object) -> None:
+        self._interrupts += 1
+
+
+def _gpu_count(gpus: str) -> int:
+    """GPUs that torch sees; torch, which is slow to import, is asked only if the answer matters."""
+    if gpus.strip().lower() == CPU:
+        return 0
+    import torch
+
+    return int(torch.cuda.device_count())

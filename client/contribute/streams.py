@@ -1,0 +1,140 @@
+"""The children that play, seen from the parent: started, listened to, restarted, stopped.
+
+A child is a process of its own, so that one core's or one GPU's trouble (out of memory, a driver that crashes) takes
+no other stream with it, and so that Python's lock never comes between two streams.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import multiprocessing.connection
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Final
+
+from client.contribute.child import ChildSettings, child_main
+from client.contribute.devices import Stream
+from client.contribute.messages import Failed, FromChild, FromParent, Stop
+
+MAX_FAILURES: Final = 3
+FAILURE_WINDOW_S: Final = 600.0
+
+_CONTEXT: Final = multiprocessing.get_context("spawn")
+
+
+@dataclass
+class StreamProcess:
+    """One stream and the process that plays for it now."""
+
+    stream: Stream
+    settings: ChildSettings
+    process: BaseProcess
+    pipe: Connection
+    failures: list[float] = field(default_factory=list)
+    given_up: bool = False
+    _sending: threading.Lock = field(default_factory=threading.Lock)
+
+    def send(self, message: FromParent) -> None:
+        """Say something to the child, from any thread; a child that is gone hears nothing."""
+        with self._sending, contextlib.suppress(OSError):
+            self.pipe.send(message)
+
+
+class StreamGroup:
+    """All streams of this client.
+
+    Args:
+        streams: one child process each.
+        settings: what every child needs to know.
+        hear: called with (process, message) for every message of a child.
+        report: called with a line for the volunteer.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        streams: Sequence[Stream],
+        settings: ChildSettings,
+        hear: Callable[[StreamProcess, FromChild], None],
+        report: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._hear = hear
+        self._report = report
+        self._clock = clock
+        self._stopping = False
+        self.processes = [StreamProcess(stream, settings, *_start(stream, settings)) for stream in streams]
+
+    def alive(self) -> int:
+        """How many children run."""
+        return sum(process.process.is_alive() for process in self.processes)
+
+    def usable(self) -> bool:
+        """Whether any stream may still play."""
+        return any(not process.given_up for process in self.processes)
+
+    def listen(self, timeout: float) -> None:
+        """Hear what the children say within ``timeout`` seconds; notice those that ended."""
+        open_pipes = {process.pipe: process for process in self.processes if not process.pipe.closed}
+        if not open_pipes:
+            time.sleep(timeout)
+            return
+        for pipe in multiprocessing.connection.wait(list(open_pipes), timeout):
+            assert isinstance(pipe, Connection)
+            self._read(open_pipes[pipe])
+
+    def stop(self, *, now: bool) -> None:
+        """Ask every child to finish its running games, or to end at once."""
+        self._stopping = True
+        for process in self.processes:
+            process.send(Stop(now))
+
+    def kill(self) -> None:
+        """End what is left."""
+        for process in self.processes:
+            if process.process.is_alive():
+                process.process.kill()
+            process.process.join()
+
+    def _read(self, process: StreamProcess) -> None:
+        try:
+            while process.pipe.poll():
+                message = process.pipe.recv()
+                if isinstance(message, Failed):
+                    self._report(f"{process.stream.name}: {message.text}")
+                    process.given_up |= message.permanent
+                self._hear(process, message)
+        except (EOFError, OSError):
+            process.pipe.close()
+            process.process.join()
+            if not self._stopping:
+                self._replace(process)
+
+    def _replace(self, process: StreamProcess) -> None:
+        """Start a new child for a stream whose process ended, unless that happens too often."""
+        now = self._clock()
+        process.failures = [moment for moment in process.failures if now - moment < FAILURE_WINDOW_S] + [now]
+        code = process.process.exitcode
+        if process.given_up or len(process.failures) > MAX_FAILURES:
+            process.given_up = True
+            self._report(
+                f"{process.stream.name}: stopped (exit code {code}); its unfinished games are played by others"
+            )
+            return
+        self._report(f"{process.stream.name}: ended unexpectedly (exit code {code}), started again")
+        process.process, process.pipe = _start(process.stream, process.settings)
+
+
+def _start(stream: Stream, settings: ChildSettings) -> tuple[BaseProcess, Connection]:
+    ours, theirs = _CONTEXT.Pipe()
+    process = _CONTEXT.Process(
+        target=child_main, args=(theirs, stream, settings), name=f"tengen {stream.name}", daemon=True
+    )
+    process.start()
+    theirs.close()
+    return process, ours
