@@ -20,8 +20,9 @@ import requests
 
 from client.contribute.spool import SpooledGame
 from common import wire
+from common.wire_base import JsonMessage
 
-M = TypeVar("M", bound=wire.JsonMessage)
+M = TypeVar("M", bound=JsonMessage)
 
 CONNECT_TIMEOUT_S: Final = 15.0
 READ_TIMEOUT_S: Final = 60.0

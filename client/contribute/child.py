@@ -1,4 +1,4 @@
-"""A child process: plays the games of one stream and puts them into the spool. Talks to the parent, never to the server.
+"""A child process: plays the games of one stream and puts them into the spool. Talks to its parent only.
 
 Two threads: the main one plays; the other hears the parent and tells it the progress. A game is audited by the same
 function as the server's before it is spooled, so a fault of this machine is found here.
@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Final
 from client.contribute.devices import Stream
 from client.contribute.messages import Discarded, Failed, FromChild, Job, Progress, Report, Spooled, Stop, Want
 from client.contribute.spool import Spool, SpoolError
-from common import wire
+from common import config_text, wire
+from common.wire_base import FormMessage
 
 if TYPE_CHECKING:  # the playing code is slow to import and the parent, which imports this module, does not need it
     from client.search.evaluation import Evaluator
@@ -184,7 +185,7 @@ def orders_of(job: Job) -> list[GameOrder]:
         orders.append(
             GameOrder(
                 seed=draws.getrandbits(63),
-                config=task.config,
+                config=_config_of(task, number),
                 black=Network(black, job.networks[black]),
                 white=Network(white, job.networks[white]),
                 length=job.length,
@@ -192,6 +193,14 @@ def orders_of(job: Job) -> list[GameOrder]:
             )
         )
     return orders
+
+
+def _config_of(task: wire.SelfplayTask | wire.RatingTask, number: int) -> str:
+    """The task's configuration text with the overrides of its game ``number`` put over it."""
+    if number >= len(task.overrides):
+        return task.config
+    changes = config_text.parse_overrides(task.overrides[number])
+    return config_text.overlay(task.config, config_text.write({key: entry.value for key, entry in changes.items()}))
 
 
 def upload_parts(game: FinishedGame, job: Job) -> tuple[dict[str, str], dict[str, tuple[str, bytes]]]:
@@ -203,7 +212,7 @@ def upload_parts(game: FinishedGame, job: Job) -> tuple[dict[str, str], dict[str
     if isinstance(task, wire.SelfplayTask):
         assert game.rows is not None
         files["training_data_file"] = (f"{uid}.npz", to_npz(game.rows))
-        form: wire.FormMessage = game.training_upload(
+        form: FormMessage = game.training_upload(
             run_url=task.run.url, network_url=task.network.url or "", job_id=task.job_id
         )
     else:

@@ -24,7 +24,8 @@ from client.contribute.child import ChildSettings
 from client.contribute.console import Totals, VolunteerConsole
 from client.contribute.devices import CPU, DeviceError, Stream, plan_streams
 from client.contribute.downloads import NetworkCache
-from client.contribute.loop import Backoff, Outcome, run as run_loop
+from client.contribute.loop import Backoff, Outcome
+from client.contribute.loop import run as run_loop
 from client.contribute.messages import Discarded, FromChild, Progress, Report, Spooled, Want
 from client.contribute.settings import ClientSettings, SettingsError, add_arguments, load_settings
 from client.contribute.spool import Spool
@@ -48,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
             settings.gpus, settings.cpu_streams, settings.games_per_stream, _gpu_count(settings.gpus)
         )
     except (SettingsError, DeviceError) as error:
-        print(error, file=sys.stderr)
+        console.line(str(error))
         return EXIT_USAGE
     with requests.Session() as session:
         return Contributor(settings, streams, session, console).run()
@@ -140,8 +141,9 @@ class Contributor:
 
     def _announce(self) -> None:
         games = sum(stream.games for stream in self._streams)
+        run = self._fetcher.run.name if self._fetcher.run else ""
         self._console.line(
-            f"contributing to {self._settings.server_url} as {self._settings.username}, run {self._fetcher.run.name if self._fetcher.run else ''}:"
+            f"contributing to {self._settings.server_url} as {self._settings.username}, run {run}:"
             f" {', '.join(stream.name for stream in self._streams)}, up to {games} games at once."
             " Ctrl-C finishes the running games, a second one stops now"
         )
@@ -170,7 +172,7 @@ class Contributor:
         match message:
             case Want(games):
                 self._wishes.put(Wish(games, process.send))
-            case Spooled(kind, moves, rows):
+            case Spooled(kind=kind, rows=rows):
                 self._totals.selfplay_games += kind == "training"
                 self._totals.match_games += kind == "rating"
                 self._totals.rows += rows

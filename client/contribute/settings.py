@@ -124,16 +124,16 @@ def _read_file(path: Path | None) -> dict[str, str]:
     if path is None:
         return {}
     try:
-        values = config_text.parse(path.read_text(encoding="utf-8"))
+        entries = config_text.parse(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"cannot read the settings file {path}: {error.strerror}") from error
     except (config_text.ConfigError, UnicodeDecodeError) as error:
         raise SettingsError(f"settings file {path}: {error}") from error
     known = {option.key for option in OPTIONS}
-    unknown = sorted(set(values) - known)
+    unknown = sorted(set(entries) - known)
     if unknown:
         raise SettingsError(f"settings file {path}: unknown key {unknown[0]!r}; known are {', '.join(sorted(known))}")
-    return values
+    return {key: entry.value for key, entry in entries.items()}
 
 
 def _integer(values: Mapping[str, str], key: str, low: int, high: int) -> int:

@@ -88,6 +88,8 @@ class TaskFetcher:
                 allow_rating_task=True,
             )
         )
+        if task.start_poses:
+            raise OutageError("the task has start positions, which this version cannot play yet")
         run = self.run_of(task)
         networks = [task.network] if isinstance(task, wire.SelfplayTask) else [task.black_network, task.white_network]
         files = {network.name: self._file(network) for network in networks}
