@@ -10,6 +10,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from common.go.rules import Rules
 from common.go.state import new_histories, new_states
 
 RULES = "koSIMPLEscoreAREAtaxNONEsui0"
-_SECONDS = 2.0
 
 
 @njit(cache=True, nogil=True)
@@ -36,12 +36,12 @@ def _games(state: Any, history: Any, random: Any, empty: Any, length: int, games
 
 
 @njit(cache=True, nogil=True)
-def _replays(state: Any, history: Any, moves: Any, length: int, games: int) -> None:
-    for _ in range(games):
+def _replays(state: Any, history: Any, moves: Any, counts: Any, length: int) -> None:
+    for game in range(len(counts)):
         board.reset(state, length, length)
         begin(state, history, BLACK, 0)
-        for move in moves:
-            play(state, history, move)
+        for turn in range(counts[game]):
+            play(state, history, moves[game, turn])
 
 
 @njit(cache=True, nogil=True)
@@ -52,15 +52,24 @@ def _starts(state: Any, history: Any, length: int, games: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _record(state: Any, history: Any, random: Any, empty: Any, length: int, moves: Any) -> int:
-    board.reset(state, length, length)
-    begin(state, history, BLACK, 0)
-    count = 0
-    while count < len(moves) and state["finished"] == 0:
-        playout.play_random_game(state, history, random, empty, 1)
-        moves[count] = state["recent_point"][0]
-        count += 1
-    return count
+def _record(state: Any, history: Any, random: Any, empty: Any, length: int, moves: Any, counts: Any) -> None:
+    for game in range(len(counts)):
+        board.reset(state, length, length)
+        begin(state, history, BLACK, 0)
+        count = 0
+        while count < moves.shape[1] and state["finished"] == 0:
+            playout.play_random_game(state, history, random, empty, 1)
+            moves[game, count] = state["recent_point"][0]
+            count += 1
+        counts[game] = count
+
+
+def _seconds_of(work: Callable[[], object]) -> float:
+    """Processor time of one call, after one that compiles; other programs of the machine do not count."""
+    work()
+    start = time.process_time()
+    work()
+    return time.process_time() - start
 
 
 def measure(length: int) -> None:
@@ -68,29 +77,18 @@ def measure(length: int) -> None:
     state, history = new_states(1)[0], new_histories(1)[0]
     Rules.parse(RULES).write_to(state)
     random, empty = np.array([1], np.uint64), np.zeros(NUM_POINTS, np.int16)
-    _games(state, history, random, empty, length, 2)
-    games = turns = 0
-    start = time.perf_counter()
-    while time.perf_counter() - start < _SECONDS:
-        turns += _games(state, history, random, empty, length, 20)
-        games += 20
-    seconds = time.perf_counter() - start
+    games = 180_000 // length**2
+    turns = _games(state, history, random, empty, length, games)
+    seconds = _seconds_of(lambda: _games(state, history, random, empty, length, games))
     print(f"{length}x{length}: {games / seconds:8.0f} random games/s, mean length {turns / games:.1f},", end=" ")
     print(f"{1e6 * seconds / turns:.3f} us per turn with its choice;", end=" ")
 
-    moves = np.zeros(3 * length * length, np.int16)
-    moves = moves[: _record(state, history, random, empty, length, moves)].copy()
-    rounds = 400_000 // len(moves)
-    _replays(state, history, moves, length, 1)
-    start = time.perf_counter()
-    _replays(state, history, moves, length, rounds)
-    played = time.perf_counter() - start
-    _starts(state, history, length, 1)
-    start = time.perf_counter()
-    _starts(state, history, length, rounds)
-    started = time.perf_counter() - start
-    print(f"{1e6 * (played - started) / rounds / len(moves):.3f} us per move played and hashed,", end=" ")
-    print(f"{1e6 * started / rounds:.2f} us to start a game")
+    moves, counts = np.zeros((512, 3 * length * length), np.int16), np.zeros(512, np.int64)
+    _record(state, history, random, empty, length, moves, counts)
+    played = _seconds_of(lambda: _replays(state, history, moves, counts, length))
+    started = _seconds_of(lambda: _starts(state, history, length, len(counts)))
+    print(f"{1e6 * (played - started) / counts.sum():.3f} us per move played and hashed,", end=" ")
+    print(f"{1e6 * started / len(counts):.2f} us to start a game")
 
 
 _FIRST_USE = """
