@@ -1,0 +1,276 @@
+"""Typed parameters against the tables of spec search.md 15 and selfplay.md 12."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from common import config_text, parameters
+from common.config_text import ConfigError
+from common.go.rules import Ko, Scoring, Tax
+from common.parameters import (
+    GameInitParameters,
+    MatchParameters,
+    SearchParameters,
+    SelfplayParameters,
+    default_text,
+    keys_of,
+    parse_match,
+    parse_selfplay,
+)
+
+SELFPLAY = default_text("selfplay", "9-19")
+MATCH = default_text("gating", "9-19")
+
+
+def with_changes(base: str, **changes: str | None) -> str:
+    """``base`` with keys replaced, or taken out where the value is None."""
+    entries = {key: entry.value for key, entry in config_text.parse(base).items()}
+    for key, value in changes.items():
+        if value is None:
+            del entries[key]
+        else:
+            entries[key] = value
+    return config_text.write(entries)
+
+
+def test_the_shipped_texts_hold_the_numbers_of_the_paper() -> None:
+    config = parse_selfplay(SELFPLAY)
+    assert config.warnings == ()
+    search = config.search
+    assert (search.max_visits, search.cpuct_exploration, search.cpuct_exploration_log) == (600, 1.1, 0.0)
+    assert (search.fpu_reduction_max, search.root_fpu_reduction_max) == (0.2, 0.0)
+    assert (search.root_dirichlet_noise_weight, search.root_dirichlet_noise_total_concentration) == (0.25, 10.83)
+    assert (search.root_policy_temperature, search.root_policy_temperature_early) == (1.03, 1.03)
+    assert search.root_desired_per_child_visits_coeff == 2
+    assert (search.static_score_utility_factor, search.dynamic_score_utility_factor) == (0, 0.5)
+    assert (search.dynamic_score_center_zero_weight, search.dynamic_score_center_scale) == (0, 1)
+    assert (search.chosen_move_temperature_early, search.chosen_move_temperature) == (0.8, 0.2)
+    assert search.root_noise_enabled
+    assert (config.selfplay.cheap_search_prob, config.selfplay.cheap_search_visits) == (0.75, 100)
+    assert config.init.ko_rules == (Ko.SIMPLE, Ko.POSITIONAL, Ko.SITUATIONAL)
+    assert config.init.multi_stone_suicide_legals == (False, True)
+    assert config.init.b_sizes == tuple(range(9, 20))
+    assert config.init.b_size_rel_probs[-1] / sum(config.init.b_size_rel_probs) == pytest.approx(0.375)
+    match = parse_match(MATCH)
+    assert match.warnings == ()
+    assert len(match.bots) == 2
+    assert not match.bots[0].root_noise_enabled
+    assert (match.bots[1].chosen_move_temperature_early, match.bots[1].chosen_move_temperature) == (0.5, 0.2)
+    assert (match.match.allow_resignation, match.match.resign_threshold, match.match.resign_consec_turns) == (
+        True,
+        -0.9,
+        5,
+    )
+    small = parse_selfplay(default_text("selfplay", "7x7"), data_board_len=7)
+    assert (small.init.b_sizes, small.init.longest_side, small.search.max_visits) == ((7,), 7, 100)
+    assert parse_match(default_text("gating", "7x7"), data_board_len=7).init.komi_mean == 9.0
+
+
+def test_the_effective_text_reads_back() -> None:
+    for boards in ("7x7", "9-19"):
+        config = parse_selfplay(default_text("selfplay", boards))
+        assert parse_selfplay(config.to_text()) == config
+        match = parse_match(default_text("gating", boards))
+        assert parse_match(match.to_text()) == match
+
+
+@pytest.mark.parametrize(
+    ("text", "parse", "required"),
+    # selfplay.md 12 marks 23 keys of self-play, 3 of matches, 3 of the runner, 5 + bSizeRelProbs of game set-up;
+    # search.md 15 maxVisits and numSearchThreads
+    [(SELFPLAY, parse_selfplay, 23 + 3 + 6 + 2), (MATCH, parse_match, 3 + 3 + 6 + 2)],
+)
+def test_each_required_key_is_named_when_missing(text: str, parse: Any, required: int) -> None:
+    missing = []
+    for key in config_text.parse(text):
+        try:
+            parse(with_changes(text, **{key: None}))
+        except ConfigError as error:
+            missing += [key] if str(error) == f"{key} is missing, it must be given" else []
+    assert len(missing) == required, missing
+
+
+OUT_OF_RANGE: list[tuple[str, str]] = [
+    ("maxVisits", "0"),
+    ("maxVisits", "6e2"),
+    ("maxVisits", "many"),
+    ("numSearchThreads", "4097"),
+    ("cpuctExploration", "10.5"),
+    ("cpuctExploration", "nan"),
+    ("cpuctExploration", "inf"),
+    ("cpuctExploration", ""),
+    ("dynamicScoreCenterScale", "0.1"),
+    ("rootNoiseEnabled", "yes"),
+    ("rootDirichletNoiseWeight", "-0.1"),
+    ("rootPolicyTemperature", "0"),
+    ("koRules", "SPIGHT"),
+    ("koRules", ""),
+    ("koRules", "SIMPLE,"),
+    ("scoringRules", "area"),
+    ("taxRules", "SOME"),
+    ("multiStoneSuicideLegals", "false,maybe"),
+    ("bSizes", "9,20"),
+    ("bSizes", "1"),
+    ("bSizeRelProbs", "1,-1"),
+    ("komiMean", "7.25"),
+    ("komiMean", "401"),
+    ("komiStdev", "61"),
+    ("komiAllowIntegerProb", "1.1"),
+    ("maxMovesPerGame", "-1"),
+    ("earlyForkGameProb", "0.6"),
+    ("forkGameMinChoices", "0"),
+    ("cheapSearchProb", "2"),
+    ("cheapSearchVisits", "0"),
+    ("reduceVisits", "1"),
+    ("reduceVisitsThreshold", "1"),
+    ("reduceVisitsThresholdLookback", "1001"),
+    ("maxAsymmetricRatio", "0.5"),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), OUT_OF_RANGE)
+def test_values_of_the_wrong_type_or_out_of_range(key: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^line \d+: {key}: "):
+        parse_selfplay(with_changes(SELFPLAY, **{key: value}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bSizes": None}, "exactly one of bSizes and bSizesXY"),
+        ({"bSizesXY": "9-13"}, "exactly one of bSizes and bSizesXY"),
+        ({"bSizes": "9,13"}, "bSizeRelProbs: 11 weights for 2 board sizes"),
+        ({"bSizes": "9", "bSizeRelProbs": "0"}, "at least one weight must be positive"),
+        ({"bSizes": None, "bSizesXY": "9-1", "bSizeRelProbs": "1"}, "bSizesXY: sides must be within 2 to 19"),
+        ({"bSizes": None, "bSizesXY": "9x13", "bSizeRelProbs": "1"}, "'9x13' is not a size such as 9-13"),
+        ({"bSizes": None, "bSizesXY": "9-13", "bSizeRelProbs": "1", "allowRectangleProb": "0.1"}, "allowRectangleProb"),
+        ({"komiMean": None}, "exactly one of komiMean and komiAuto"),
+        ({"scoringRules": "TERRITORY", "hasButtons": "true"}, "hasButtons: true needs AREA"),
+        ({"cheapSearchVisits": "601"}, "cheapSearchVisits = 601 is more than maxVisits = 600"),
+        ({"reducedVisitsMin": "601"}, "reducedVisitsMin = 601 is more than maxVisits = 600"),
+        ({"policySurpriseDataWeight": "0.95"}, "together are more than 1"),
+        ({"forkGameMinChoices": "11"}, "forkGameMinChoices = 11 is more than"),
+        ({"numBots": "2"}, r"line \d+: numBots = 2: at most 1"),
+        ({"hintPosesDir": "/etc"}, "hintPosesDir names files of one machine"),
+    ],
+)
+def test_contradictions(changes: dict[str, str | None], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_selfplay(with_changes(SELFPLAY, **changes))
+
+
+def test_boards_fit_the_tensors_of_the_run() -> None:
+    with pytest.raises(ConfigError, match="19 is larger than the run's data_board_len 13"):
+        parse_selfplay(SELFPLAY, data_board_len=13)
+    with pytest.raises(ConfigError, match="larger than the run's data_board_len 9"):
+        parse_match(MATCH, data_board_len=9)
+
+
+UNPLAYABLE: dict[str, str] = {
+    "useGraphSearch": "true",
+    "komiAuto": "true",
+    "numExtraBlackFixed": "2",
+    "maxPlayouts": "5",
+    "maxTime": "1",
+    "rootNumSymmetriesToSample": "4",
+    "nnPolicyTemperature": "1.5",
+    "scaleDataWeight": "2",
+    "searchFactorAfterOnePass": "0.5",
+    "searchFactorAfterTwoPass": "0.5",
+}
+
+
+@pytest.mark.parametrize("key", parameters.PLAYABLE)
+def test_what_cannot_be_played_is_refused_by_its_key(key: str) -> None:
+    kinds = {
+        each.name: each.kind
+        for group in (SearchParameters, GameInitParameters, SelfplayParameters)
+        for each in keys_of(group).values()
+    }
+    for allowed in parameters.PLAYABLE[key]:
+        parse_selfplay(with_changes(SELFPLAY, **{key: kinds[key].write(allowed)}))
+    booleans = any(isinstance(allowed, bool) for allowed in parameters.PLAYABLE[key])
+    value = UNPLAYABLE.get(key, "true" if booleans else "0.25")
+    with pytest.raises(ConfigError, match=rf"line \d+: {key} = {value} is not supported yet; (write|leave) {key}"):
+        parse_selfplay(with_changes(SELFPLAY, **{key: value}))
+
+
+def test_silence_that_means_something_unplayable_is_refused_too() -> None:
+    silent = with_changes(SELFPLAY, subtreeValueBiasFactor=None)
+    key = "subtreeValueBiasFactor"
+    message = f"{key} is not given, and its default 0.45 is not supported yet; write {key} = 0"
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        parse_selfplay(silent)
+
+
+def test_match_only_refusals() -> None:
+    with pytest.raises(ConfigError, match=r"drawRandRadius = 0\.5 is for self-play only"):
+        parse_match(with_changes(MATCH, drawRandRadius="0.5"))
+    with pytest.raises(ConfigError, match="initGamesWithPolicy = true is not supported yet"):
+        parse_match(with_changes(MATCH, initGamesWithPolicy="true"))
+    with pytest.raises(ConfigError, match=r"resignThreshold: 0\.9 is not within -1 to 0"):
+        parse_match(with_changes(MATCH, resignThreshold="0.9"))
+    assert parse_match(with_changes(MATCH, numBots="2")).warnings == ()
+
+
+def test_keys_of_one_bot() -> None:
+    text = with_changes(MATCH, maxVisits1="50", maxVisits0="70")
+    match = parse_match(text)
+    assert [bot.max_visits for bot in match.bots] == [70, 50]
+    assert parse_match(match.to_text()) == match
+    assert parse_selfplay(with_changes(SELFPLAY, maxVisits="500", maxVisits0="400")).search.max_visits == 400
+    only = with_changes(MATCH, maxVisits=None, maxVisits0="10", maxVisits1="20")
+    assert [bot.max_visits for bot in parse_match(only).bots] == [10, 20]
+
+
+def test_defaults_that_depend_on_other_keys() -> None:
+    quiet = with_changes(SELFPLAY, rootFpuReductionMax=None, rootNoiseEnabled="false")
+    assert parse_selfplay(quiet).search.root_fpu_reduction_max == 0.1
+    noisy = with_changes(SELFPLAY, rootFpuReductionMax=None, fpuLossProp="0.3")
+    assert parse_selfplay(noisy).search.root_fpu_reduction_max == 0.0
+    assert parse_selfplay(noisy).search.root_fpu_loss_prop == 0.3
+    early = with_changes(SELFPLAY, rootPolicyTemperatureEarly=None, rootPolicyTemperature="1.2")
+    assert parse_selfplay(early).search.root_policy_temperature_early == 1.2
+
+
+def test_unknown_keys_are_reported_and_those_of_the_machine_are_not() -> None:
+    config = parse_selfplay(SELFPLAY + "\ncpuctExploraton = 2\nnnCacheSizePowerOfTwo = 20\ncudaUseFP16 = auto\n")
+    assert len(config.warnings) == 1
+    assert re.fullmatch(r"line \d+: unknown key cpuctExploraton is ignored", config.warnings[0])
+
+
+def test_an_old_name_is_read() -> None:
+    text = with_changes(SELFPLAY, sidePositionProb=None, forkSidePositionProb="0")
+    config = parse_selfplay(text)
+    assert config.selfplay.side_position_prob == 0
+    assert config.warnings == ()
+
+
+def test_overrides_win() -> None:
+    config = parse_selfplay(SELFPLAY, overrides="maxVisits=700,taxRules=NONE,ALL,scoringRules=TERRITORY")
+    assert config.search.max_visits == 700
+    assert config.init.tax_rules == (Tax.NONE, Tax.ALL)
+    assert config.init.scoring_rules == (Scoring.TERRITORY,)
+    with pytest.raises(ConfigError, match="override: useGraphSearch = true is not supported yet"):
+        parse_selfplay(SELFPLAY, overrides="useGraphSearch=true")
+
+
+def test_rectangles() -> None:
+    text = with_changes(SELFPLAY, bSizes=None, bSizesXY="9-13,7-7", bSizeRelProbs="1,2")
+    config = parse_selfplay(text)
+    assert config.init.b_sizes_xy == ((9, 13), (7, 7))
+    assert config.init.longest_side == 13
+    assert parse_selfplay(config.to_text()) == config
+
+
+@pytest.mark.parametrize("group", [SearchParameters, GameInitParameters, SelfplayParameters, MatchParameters])
+def test_the_table_of_keys(group: type[Any]) -> None:
+    keys = keys_of(group)
+    names = [key.name for key in keys.values()]
+    assert len(set(names)) == len(names)
+    for field, key in keys.items():
+        snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key.name).lower()
+        assert field == snake, "a field is its key in snake case"
