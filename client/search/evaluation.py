@@ -14,7 +14,7 @@ Float32s = npt.NDArray[np.float32]
 
 
 class Batch(Protocol):
-    """One batch of N rows for a tensor of edge L, owned by the search. Outputs are in the view of the player to move."""
+    """One batch of N rows for a tensor of edge L, owned by the search; outputs as the player to move sees them."""
 
     planes: Float32s  # [N, 22, L, L] input, written by the search
     global_inputs: Float32s  # [N, 19] input
@@ -33,7 +33,8 @@ class Batch(Protocol):
 class Evaluator(Protocol):
     """Turns positions into evaluations, many at once."""
 
-    length: int
+    length: int  # edge L of the tensor
+    has_short_term_errors: bool  # whether the net gives short_term_…_error
 
     def new_batch(self, capacity: int) -> Batch:
         """A batch of ``capacity`` rows whose arrays stay where they are for its life."""

@@ -11,13 +11,45 @@ Knows nothing of games as a whole: who plays, records or resigns is the caller's
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from client.search.evaluation import Evaluator
+from client.search.grow import clear_tree, promote_child
+from client.search.play_selection import (
+    POLICY_TARGET_SCALE,
+    REPORT_SCALE,
+    choose_child,
+    gather_children,
+    new_children,
+    play_selection_values,
+    search_entropy_and_surprise,
+)
+from client.search.playout import descend_all, expand_all
+from client.search.rng import seed_generator
+from client.search.root import begin_search
+from client.search.root_policy import interpolate_by_turn, policy_entropy
+from client.search.tree import (
+    FINISHED,
+    IDLE,
+    ROOT,
+    RUNNING,
+    Context,
+    Inputs,
+    Outputs,
+    new_forest,
+    new_playouts,
+    new_scratch,
+)
+from client.search.utility import score_stdev, score_table
+from client.search.weights import student_table
+from common.go.points import point_of, position_of
 
 FloatArray = npt.NDArray[np.float64]
+
+_NOT_FINITE: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +93,10 @@ class SearchResult:
     children: RootChildren
 
 
+class NonFiniteEvaluationError(RuntimeError):
+    """The evaluator answered with infinities or no numbers; the net is broken, or its precision does not suffice."""
+
+
 class SearchPool:
     """Searches in ``slots`` slots through one evaluator.
 
@@ -82,7 +118,37 @@ class SearchPool:
         leaves: how many leaves one slot may have under evaluation at once (virtual losses keep them apart).
     """
 
-    def __init__(self, evaluator: Evaluator, *, slots: int, max_visits: int, leaves: int = 1) -> None: ...
+    def __init__(self, evaluator: Evaluator, *, slots: int, max_visits: int, leaves: int = 1) -> None:
+        if min(slots, max_visits, leaves) < 1:
+            raise ValueError(f"slots, max_visits and leaves must be at least 1, not {slots}, {max_visits}, {leaves}")
+        self.evaluator = evaluator
+        self.length = evaluator.length
+        self.max_visits = max_visits
+        self.forest = new_forest(slots, max_visits, self.length)
+        self.playouts = new_playouts(slots * leaves, max_visits, self.length)
+        self.scratch = new_scratch(self.length)
+        self.context = Context(self.length, leaves, evaluator.has_short_term_errors, score_table(), student_table())
+        self.batch = evaluator.new_batch(slots * leaves)
+        self._inputs = Inputs(self.batch.planes, self.batch.global_inputs, self.batch.symmetry)
+        self._outputs = Outputs(
+            self.batch.policy,
+            self.batch.win_loss,
+            self.batch.no_result,
+            self.batch.score_mean,
+            self.batch.score_stdev,
+            self.batch.lead,
+            self.batch.short_term_win_loss_error,
+            self.batch.short_term_score_error,
+        )
+        self._children = new_children(self.length**2 + 1)
+        self._finished = np.zeros(slots, np.int32)
+        self._new_indices = np.zeros((2, max_visits), np.int32)
+        self._rows = 0
+
+    @property
+    def slots(self) -> int:
+        """How many searches can run at once."""
+        return len(self.forest.searches)
 
     def start(
         self,
@@ -93,48 +159,199 @@ class SearchPool:
         parameters: np.void,
         visits: int,
         seed: int,
+        first_turn: int = 0,
         keep_tree: bool = False,
     ) -> None:
-        """Begin a search of ``state`` (a STATE record, copied with its HISTORY) in a slot that is not running.
+        """Begin a search in a slot that is not running.
 
-        ``parameters`` is a record made by `client.search.parameters.to_record`; a cheap search of self-play passes a
-        record made with `client.search.parameters.without_exploration`. ``seed`` (64 bits) fixes every random draw of
-        this search, so the result does not depend on the slot or on what else runs. With ``keep_tree`` the slot's
-        tree, moved on by `advance`, is searched further and its visits count.
+        Args:
+            slot: which one.
+            state: STATE record to search, copied; the player to move chooses.
+            history: its HISTORY record, copied.
+            parameters: a record made by `client.search.parameters.to_record`; a cheap search of self-play takes that of
+                `client.search.parameters.without_exploration`.
+            visits: visits of the root at which the search ends; the root's own evaluation is one.
+            seed: 64 bits that fix every random draw of this search, so that its result depends neither on the slot
+                nor on what else runs.
+            first_turn: turn number of the first turn of the record, where the record starts in mid-game.
+            keep_tree: search on in the tree that `advance` left; its visits count.
+
+        Raises:
+            ValueError: the board does not fit the tensor, or ``visits`` the memory.
+            RuntimeError: the slot is running.
         """
+        if not 1 <= visits <= self.max_visits:
+            raise ValueError(f"a search of {visits} visits does not fit a pool made for 1 to {self.max_visits}")
+        if max(state["x_size"], state["y_size"]) > self.length:
+            size = f"{state['x_size']}x{state['y_size']}"
+            raise ValueError(f"a board of {size} does not fit a net evaluated at length {self.length}")
+        if self.forest.searches[slot]["status"] == RUNNING:
+            raise RuntimeError(f"slot {slot} is still searching: stop it, or wait until it is finished")
+        self.forest.states[slot] = state
+        self.forest.histories[slot] = history
+        self.forest.parameters[slot] = parameters
+        seed_generator(self.forest.generators[slot], np.uint64(seed))
+        turn = first_turn + int(state["turns"])
+        begin_search(self.forest, slot, visits, turn, keep_tree, self.scratch, self.context)
 
     def descend(self) -> int:
         """Walk every running slot to its leaves and encode them into `batch`; returns the rows to evaluate."""
+        self._rows = descend_all(self.forest, self.playouts, self._inputs, self.scratch, self.context)
+        return self._rows
 
     def evaluate(self) -> None:
-        """Run the evaluator over the rows that the last `descend` filled."""
+        """Run the evaluator over the rows that the last `descend` filled; may run in another thread."""
+        if self._rows > 0:
+            self.evaluator.run(self.batch, self._rows)
 
     def expand(self) -> list[int]:
-        """Back up what `evaluate` found; returns the slots whose search is now finished."""
+        """Back up what `evaluate` found; returns the slots whose search is now finished.
+
+        Raises:
+            NonFiniteEvaluationError: an evaluation was not finite; the pool is of no further use.
+        """
+        rows, self._rows = self._rows, 0
+        count = expand_all(self.forest, self.playouts, rows, self._outputs, self.scratch, self.context, self._finished)
+        if count == _NOT_FINITE:
+            raise NonFiniteEvaluationError(
+                "the evaluator answered with values that are not finite: try another net, or a device and precision "
+                "in which this one works"
+            )
+        finished: list[int] = self._finished[:count].tolist()
+        return finished
 
     def step(self) -> list[int]:
         """`descend`, `evaluate`, `expand`."""
+        self.descend()
+        self.evaluate()
+        return self.expand()
 
     def running(self) -> int:
         """Number of slots whose search is under way."""
+        return int(np.count_nonzero(self.forest.searches["status"] == RUNNING))
 
     def stop(self, slot: int) -> None:
-        """End a slot's search as it stands; the result so far may be read."""
+        """Let a running search end with the visits that it has, or with its first; a later `expand` lists it."""
+        self.forest.searches[slot]["visits_limit"] = 1
 
-    def result(self, slot: int) -> SearchResult:
-        """Values, policies and children of a finished search (copies)."""
+    def advance(self, slot: int, point: int) -> bool:
+        """Make the child of ``point`` the root, so that the next `start` may keep its tree; False if there is none.
+
+        For a slot whose search is finished. Without a child that has been evaluated the tree is empty afterwards.
+        """
+        self._need_finished(slot)
+        self.forest.searches[slot]["status"] = IDLE
+        position = position_of(point, self.length)
+        new_nodes, new_edges = self._new_indices
+        return bool(promote_child(self.forest, slot, position, new_nodes, new_edges))
+
+    def forget(self, slot: int) -> None:
+        """Drop a slot's search and tree, running or not; for a game that is abandoned between two rounds."""
+        if self._rows > 0:
+            raise RuntimeError("a round is under way: call expand() first")
+        self.forest.searches[slot]["status"] = IDLE
+        clear_tree(self.forest, slot)
+
+    # -- what a finished search says --
+
+    def play_selection_values(
+        self, slot: int, *, lcb: bool | None = None, scale_max_to_at_least: float = 0.0
+    ) -> FloatArray:
+        """Play-selection values [C] of the root's children in order of creation (search.md 10)."""
+        count = self._fill_values(slot, lcb, scale_max_to_at_least)
+        return self._children.values[:count].copy()
+
+    def policy_target(self, slot: int) -> FloatArray:
+        """Play-selection values by position, [length ** 2 + 1], the largest at least 10 (search.md 11)."""
+        count = self._fill_values(slot, None, POLICY_TARGET_SCALE)
+        target = np.zeros(self.length**2 + 1)
+        target[self._children.positions[:count]] = self._children.values[:count]
+        return target
 
     def choose_move(self, slot: int, *, lcb: bool | None = None) -> int:
         """Draw the move to play (a point) from the play-selection values at the temperature of the turn.
 
         ``lcb`` overrides the parameter ``use_lcb_for_selection``: self-play chooses without, though targets use it.
         """
+        count = self._fill_values(slot, lcb, 0.0)
+        parameters = self.forest.parameters[slot]
+        search = self.forest.searches[slot]
+        temperature = interpolate_by_turn(
+            parameters["chosen_move_temperature_early"],
+            parameters["chosen_move_temperature"],
+            parameters["chosen_move_temperature_halflife"],
+            search["turn"],
+            search["sqrt_area"],
+        )
+        chosen = choose_child(
+            self._children,
+            count,
+            temperature,
+            parameters["chosen_move_temperature_only_below_prob"],
+            self.forest.generators[slot],
+            self.scratch.weights,
+        )
+        return int(point_of(int(self._children.positions[chosen]), self.length))
 
-    def policy_target(self, slot: int) -> FloatArray:
-        """Play-selection values by position, [length ** 2 + 1], largest at least 10 (search.md 11)."""
+    def result(self, slot: int) -> SearchResult:
+        """Values, policies and children of a finished search, as copies."""
+        count = self._fill_values(slot, None, REPORT_SCALE)
+        search_entropy, surprise = search_entropy_and_surprise(self._children, count)
+        root = self.forest.nodes[slot, ROOT]
+        raw_policy = self.forest.raw_policies[slot].copy()
+        noised_policy = self.forest.priors[slot, ROOT].copy()
+        return SearchResult(
+            visits=int(root["visits"]),
+            weight=float(root["weight"]),
+            utility=float(root["utility"]),
+            win_loss=float(root["win_loss"]),
+            no_result=float(root["no_result"]),
+            score_mean=float(root["score_mean"]),
+            score_stdev=score_stdev(root["score_mean"], root["score_mean_sq"]),
+            lead=float(root["lead"]),
+            raw_win_loss=float(root["own_win_loss"]),
+            raw_no_result=float(root["own_no_result"]),
+            raw_score_mean=float(root["own_score_mean"]),
+            raw_score_stdev=score_stdev(root["own_score_mean"], root["own_score_mean_sq"]),
+            raw_lead=float(root["own_lead"]),
+            raw_policy=raw_policy,
+            noised_policy=noised_policy,
+            raw_policy_entropy=policy_entropy(raw_policy),
+            policy_entropy=policy_entropy(noised_policy),
+            search_entropy=search_entropy,
+            policy_surprise=surprise,
+            children=self._root_children(slot),
+        )
 
-    def play_selection_values(self, slot: int, *, lcb: bool | None = None, scale_max_to_at_least: float = 0.0) -> FloatArray:
-        """Play-selection values of the root's children in order of creation (search.md 10)."""
+    def _root_children(self, slot: int) -> RootChildren:
+        """Copies of what `_fill_values` gathered; nothing if the root has no children."""
+        count = int(self.forest.nodes[slot, ROOT]["num_edges"])
+        table = self._children
+        length = self.length
+        points = [point_of(position, length) for position in table.positions[:count].tolist()]
+        return RootChildren(
+            points=np.array(points, np.int16),
+            visits=table.visits[:count].copy(),
+            weights=table.weights[:count].copy(),
+            priors=table.priors[:count].copy(),
+            utilities=table.utilities[:count].copy(),
+            win_losses=table.win_losses[:count].copy(),
+            no_results=table.no_results[:count].copy(),
+            score_means=table.score_means[:count].copy(),
+            leads=table.leads[:count].copy(),
+        )
 
-    def advance(self, slot: int, point: int) -> bool:
-        """Make the child of ``point`` the root, so that the next `start` may keep its tree; False if there is none."""
+    def _need_finished(self, slot: int) -> None:
+        if self.forest.searches[slot]["status"] != FINISHED:
+            raise RuntimeError(f"slot {slot} has no finished search")
+
+    def _fill_values(self, slot: int, lcb: bool | None, at_least: float) -> int:
+        """Gather the root's children and their play-selection values; returns how many there are."""
+        self._need_finished(slot)
+        forest = self.forest
+        parameters = forest.parameters[slot]
+        if lcb is None:
+            lcb = bool(parameters["use_lcb_for_selection"])
+        count = gather_children(forest.nodes[slot], forest.edges[slot], forest.priors[slot, ROOT], ROOT, self._children)
+        play_selection_values(forest.nodes[slot, ROOT], self._children, count, lcb, at_least, parameters)
+        return int(count)

@@ -1,0 +1,155 @@
+"""A node's own evaluation: by the net, or by the end of the game (search.md 2.1, 2.2, 2.6)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from client.search.select import sign_of
+from client.search.tree import (
+    EVALUATED,
+    ILLEGAL_PRIOR,
+    TERMINAL,
+    Context,
+    Forest,
+    Outputs,
+    Scratch,
+)
+from client.search.utility import (
+    evaluation_weight,
+    outcome_utility,
+    score_utility,
+    terminal_score_moments,
+    uncertainty,
+)
+from common.go.scoring import score
+
+
+@njit(cache=True, nogil=True)
+def set_own_utility(forest: Forest, slot: int, index: int, context: Context) -> None:
+    """Set a node's own utility from its own evaluation under the slot's current score centre."""
+    node = forest.nodes[slot, index]
+    search = forest.searches[slot]
+    parameters = forest.parameters[slot]
+    node["own_utility"] = outcome_utility(node["own_win_loss"], node["own_no_result"], parameters) + score_utility(
+        context.score_table,
+        node["own_score_mean"],
+        node["own_score_mean_sq"],
+        search["centre"],
+        search["sqrt_area"],
+        parameters,
+    )
+
+
+@njit(cache=True, nogil=True)
+def set_own_weight(forest: Forest, slot: int, index: int, context: Context) -> None:
+    """Set the weight of a node's own raw evaluation (search.md 2.6)."""
+    node = forest.nodes[slot, index]
+    parameters = forest.parameters[slot]
+    node["own_weight"] = 1.0
+    if parameters["use_uncertainty"] and context.has_errors:
+        search = forest.searches[slot]
+        error = uncertainty(
+            node["own_win_loss_error"],
+            node["own_score_error"],
+            node["own_score_mean"],
+            search["centre"],
+            search["sqrt_area"],
+            parameters,
+        )
+        node["own_weight"] = evaluation_weight(error, parameters)
+
+
+@njit(cache=True, nogil=True)
+def end_game(forest: Forest, slot: int, index: int, scratch: Scratch, context: Context) -> None:
+    """Make node ``index``, whose position is in the scratch, TERMINAL with the game's outcome (search.md 2.2)."""
+    state = scratch.state[0]
+    node = forest.nodes[slot, index]
+    parameters = forest.parameters[slot]
+    node["status"] = TERMINAL
+    node["own_win_loss"] = 0.0
+    node["own_no_result"] = 0.0
+    node["own_score_mean"] = 0.0
+    node["own_score_mean_sq"] = 0.0
+    if state["no_result"]:
+        node["own_no_result"] = 1.0
+    else:
+        final = score(state, scratch.area, scratch.area_scratch[0])
+        white_wins = 1.0 if final > 0.0 else (0.0 if final < 0.0 else state["draw_white_wins"])
+        mean, mean_sq = terminal_score_moments(final, state["draw_white_wins"])
+        node["own_win_loss"] = 2.0 * white_wins - 1.0
+        node["own_score_mean"] = mean
+        node["own_score_mean_sq"] = mean_sq
+    node["own_lead"] = node["own_score_mean"]
+    node["own_weight"] = 1.0
+    if parameters["use_uncertainty"] and context.has_errors:
+        node["own_weight"] = parameters["uncertainty_max_weight"]
+    set_own_utility(forest, slot, index, context)
+
+
+@njit(cache=True, nogil=True)
+def write_policy(
+    logits: npt.NDArray[np.float32], legal: npt.NDArray[np.int8], temperature: float, policy: npt.NDArray[np.float32]
+) -> bool:
+    """Softmax of the legal logits divided by ``temperature``; False if it is not finite."""
+    largest = -math.inf
+    for position in range(legal.shape[0]):
+        if legal[position] and logits[position] > largest:
+            largest = logits[position]
+    total = 0.0
+    for position in range(legal.shape[0]):
+        policy[position] = ILLEGAL_PRIOR
+        if legal[position]:
+            policy[position] = math.exp((logits[position] - largest) / temperature)
+            total += policy[position]
+    for position in range(legal.shape[0]):
+        if legal[position]:
+            policy[position] /= total
+    return math.isfinite(total) and total > 0.0
+
+
+@njit(cache=True, nogil=True)
+def store_evaluation(node: Any, outputs: Outputs, row: int) -> None:
+    """Set a node's own evaluation from batch row ``row``, turned to White's view (search.md 2.1)."""
+    sign = sign_of(node["to_move"])
+    no_result = float(outputs.no_result[row])
+    mean = float(outputs.score_mean[row])
+    stdev = float(outputs.score_stdev[row])
+    counted = 1.0 - no_result
+    node["own_win_loss"] = sign * outputs.win_loss[row]
+    node["own_no_result"] = no_result
+    node["own_score_mean"] = sign * mean
+    node["own_score_mean_sq"] = mean * mean / counted + stdev * stdev * counted if counted > 0.0 else 0.0
+    node["own_lead"] = sign * outputs.lead[row]
+    node["own_win_loss_error"] = outputs.win_loss_error[row]
+    node["own_score_error"] = outputs.score_error[row]
+
+
+@njit(cache=True, nogil=True)
+def mixed(old: float, new: float, share: float) -> float:
+    """``old`` moved by ``share`` of the way to ``new``; exactly ``new`` for a share of 1."""
+    return new if share == 1.0 else (1.0 - share) * old + share * new
+
+
+@njit(cache=True, nogil=True)
+def mix_evaluation(node: Any, sample: Any, share: float) -> None:
+    """Move a node's own evaluation by ``share`` of the way to that of ``sample``."""
+    node["own_win_loss"] = mixed(node["own_win_loss"], sample["own_win_loss"], share)
+    node["own_no_result"] = mixed(node["own_no_result"], sample["own_no_result"], share)
+    node["own_score_mean"] = mixed(node["own_score_mean"], sample["own_score_mean"], share)
+    node["own_score_mean_sq"] = mixed(node["own_score_mean_sq"], sample["own_score_mean_sq"], share)
+    node["own_lead"] = mixed(node["own_lead"], sample["own_lead"], share)
+    node["own_win_loss_error"] = mixed(node["own_win_loss_error"], sample["own_win_loss_error"], share)
+    node["own_score_error"] = mixed(node["own_score_error"], sample["own_score_error"], share)
+
+
+@njit(cache=True, nogil=True)
+def finish_evaluation(forest: Forest, slot: int, index: int, context: Context) -> None:
+    """Mark a node whose own evaluation is stored as EVALUATED, with its utility and weight."""
+    forest.nodes[slot, index]["status"] = EVALUATED
+    set_own_utility(forest, slot, index, context)
+    set_own_weight(forest, slot, index, context)

@@ -1,0 +1,95 @@
+"""The search's parameters as one record that kernels read (search.md 15, names in snake case).
+
+`common.parameters.SearchParameters` is what a configuration says; `to_record` copies from it what the tree needs.
+Limits of visits are not here: they are an argument of each search.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Final
+
+import numpy as np
+
+from common.parameters import SearchParameters
+
+SEARCH_PARAMETERS: Final = np.dtype(
+    [
+        # -- utility --
+        ("win_loss_utility_factor", np.float64),
+        ("static_score_utility_factor", np.float64),
+        ("dynamic_score_utility_factor", np.float64),
+        ("dynamic_score_center_zero_weight", np.float64),
+        ("dynamic_score_center_scale", np.float64),  # times the board's edge
+        ("no_result_utility_for_white", np.float64),
+        # -- exploration --
+        ("cpuct_exploration", np.float64),
+        ("cpuct_exploration_log", np.float64),
+        ("cpuct_exploration_base", np.float64),
+        ("cpuct_utility_stdev_prior", np.float64),
+        ("cpuct_utility_stdev_prior_weight", np.float64),
+        ("cpuct_utility_stdev_scale", np.float64),
+        ("fpu_reduction_max", np.float64),
+        ("fpu_loss_prop", np.float64),
+        ("fpu_parent_weight_by_visited_policy", np.bool_),
+        ("fpu_parent_weight_by_visited_policy_pow", np.float64),
+        ("fpu_parent_weight", np.float64),
+        ("root_fpu_reduction_max", np.float64),
+        ("root_fpu_loss_prop", np.float64),
+        ("root_desired_per_child_visits_coeff", np.float64),
+        # -- backing up --
+        ("value_weight_exponent", np.float64),
+        ("use_noise_pruning", np.bool_),
+        ("noise_prune_utility_scale", np.float64),
+        ("noise_pruning_cap", np.float64),
+        ("use_uncertainty", np.bool_),
+        ("uncertainty_coeff", np.float64),
+        ("uncertainty_exponent", np.float64),
+        ("uncertainty_max_weight", np.float64),
+        # -- policy --
+        ("nn_randomize", np.bool_),  # else every evaluation is made in symmetry 0
+        ("nn_policy_temperature", np.float64),
+        ("root_noise_enabled", np.bool_),
+        ("root_dirichlet_noise_total_concentration", np.float64),
+        ("root_dirichlet_noise_weight", np.float64),
+        ("root_policy_temperature_early", np.float64),
+        ("root_policy_temperature", np.float64),
+        ("root_num_symmetries_to_sample", np.int64),
+        # -- choice of the move --
+        ("chosen_move_temperature_early", np.float64),
+        ("chosen_move_temperature", np.float64),
+        ("chosen_move_temperature_halflife", np.float64),  # turns on 19x19
+        ("chosen_move_temperature_only_below_prob", np.float64),
+        ("chosen_move_subtract", np.float64),
+        ("chosen_move_prune", np.float64),
+        ("use_lcb_for_selection", np.bool_),
+        ("lcb_stdevs", np.float64),
+        ("min_visit_prop_for_lcb", np.float64),
+        ("use_non_buggy_lcb", np.bool_),
+    ],
+    align=True,
+)
+
+
+def to_record(parameters: SearchParameters) -> np.void:
+    """One SEARCH_PARAMETERS record with the values of ``parameters``."""
+    names = SEARCH_PARAMETERS.names
+    assert names is not None
+    record = np.zeros((), SEARCH_PARAMETERS)
+    for name in names:
+        record[name] = getattr(parameters, name)
+    return record[()]
+
+
+def without_exploration(parameters: SearchParameters) -> SearchParameters:
+    """What a cheap search of target weight 0 uses: no noise, no temperature, no forced playouts (selfplay.md 7)."""
+    return dataclasses.replace(
+        parameters,
+        root_noise_enabled=False,
+        root_policy_temperature=1.0,
+        root_policy_temperature_early=1.0,
+        root_fpu_reduction_max=parameters.fpu_reduction_max,
+        root_fpu_loss_prop=parameters.fpu_loss_prop,
+        root_desired_per_child_visits_coeff=0.0,
+        root_num_symmetries_to_sample=1,
+    )

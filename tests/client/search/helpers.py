@@ -1,0 +1,85 @@
+"""Parameters of the specification's columns, and small arrays in the shape the search's kernels take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from client.search.parameters import to_record
+from client.search.play_selection import Children, new_children
+from client.search.tree import EVALUATED, NODE
+from common.go.points import WHITE
+from common.parameters import SearchParameters
+
+SELFPLAY: dict[str, Any] = {
+    "static_score_utility_factor": 0.05,
+    "dynamic_score_utility_factor": 0.30,
+    "dynamic_score_center_zero_weight": 0.25,
+    "dynamic_score_center_scale": 0.5,
+    "cpuct_exploration": 1.05,
+    "cpuct_exploration_log": 0.28,
+    "cpuct_utility_stdev_scale": 0.0,
+    "fpu_reduction_max": 0.2,
+    "root_fpu_reduction_max": 0.0,
+    "fpu_parent_weight_by_visited_policy": True,
+    "value_weight_exponent": 0.5,
+    "use_noise_pruning": False,
+    "root_policy_temperature_early": 1.5,
+    "root_policy_temperature": 1.1,
+    "root_desired_per_child_visits_coeff": 2.0,
+    "use_lcb_for_selection": True,
+    "use_non_buggy_lcb": True,
+    "nn_randomize": False,
+}
+"""The self-play column of search.md 15 (set S of section 17), without noise and in symmetry 0."""
+
+GTP: dict[str, Any] = {
+    "static_score_utility_factor": 0.1,
+    "dynamic_score_utility_factor": 0.3,
+    "dynamic_score_center_zero_weight": 0.2,
+    "dynamic_score_center_scale": 0.75,
+    "cpuct_exploration": 1.0,
+    "cpuct_exploration_log": 0.45,
+    "cpuct_utility_stdev_scale": 0.85,
+    "fpu_reduction_max": 0.2,
+    "root_fpu_reduction_max": 0.1,
+    "fpu_parent_weight_by_visited_policy": True,
+    "value_weight_exponent": 0.25,
+    "use_noise_pruning": True,
+    "use_lcb_for_selection": True,
+    "use_non_buggy_lcb": True,
+    "nn_randomize": False,
+}
+"""The GTP column (set G), in symmetry 0."""
+
+
+def record(base: dict[str, Any] | None = None, **changes: Any) -> np.void:
+    """A parameter record: the defaults, ``base`` over them, ``changes`` over both."""
+    return to_record(SearchParameters(max_visits=1000, **{**(base or {}), **changes}))
+
+
+def node(**fields: Any) -> np.void:
+    """An evaluated NODE with White to move and the given fields."""
+    nodes = np.zeros(1, NODE)
+    nodes[0]["status"] = EVALUATED
+    nodes[0]["to_move"] = WHITE
+    for name, value in fields.items():
+        nodes[0][name] = value
+    return nodes[0]
+
+
+def children(
+    priors: list[float], visits: list[int], utilities: list[float], utility_sqs: list[float]
+) -> tuple[Children, int]:
+    """A table of children whose weights are their visits."""
+    count = len(priors)
+    table = new_children(count)
+    table.positions[:] = range(count)
+    table.priors[:] = priors
+    table.visits[:] = visits
+    table.weights[:] = visits
+    table.weight_sqs[:] = visits
+    table.utilities[:] = utilities
+    table.utility_sqs[:] = utility_sqs
+    return table, count
