@@ -1,0 +1,176 @@
+"""One complete installation in a folder: database, settings, run, accounts, and the programs that serve it.
+
+`Installation` knows where everything of it lies and how it is set up; `deploy.demo` and the end-to-end tests use it, so
+both start the same processes. Nothing here waits for the user or prints.
+
+The folder: ``postgres/`` the database, ``data/`` files and messages, ``client/`` the volunteer's spool and networks,
+``logs/`` one log per program, ``secrets.json`` (readable by its owner alone) the passwords that were made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from deploy.processes import Program
+from server import database
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+CONTRIBUTOR: Final = "demo"
+MAINTAINER: Final = "maintainer"
+CLIENT_STOP_S: Final = 30.0
+TRAINER_STOP_S: Final = 90.0
+
+
+class SetupError(RuntimeError):
+    """A step of the set-up failed; the text is the end of what it printed."""
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """The run that an installation serves: the arguments of ``manage.py create_run``."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+
+class Installation:
+    """An installation in ``folder``, reached at ``port`` on this machine (0 = any free port)."""
+
+    def __init__(self, folder: Path, port: int = 0, extra_environment: dict[str, str] | None = None) -> None:
+        self.folder = folder.resolve()
+        self.logs = self.folder / "logs"
+        self.logs.mkdir(parents=True, exist_ok=True)
+        self.port = port or _free_port()
+        self.secrets = self._load_secrets()
+        self._extra = extra_environment or {}
+        self._database_url = ""
+
+    @property
+    def url(self) -> str:
+        """The web address."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start_database(self, *, durable: bool = True) -> None:
+        """Start PostgreSQL; everything else is told its address."""
+        self._database_url = database.start(self.folder / "postgres", durable=durable)
+
+    def stop_database(self) -> None:
+        """Stop PostgreSQL."""
+        database.stop(self.folder / "postgres")
+
+    def environment(self) -> dict[str, str]:
+        """Environment of every server program."""
+        return (
+            os.environ
+            | {
+                "DATABASE_URL": self._database_url,
+                "BROKER_URL": "filesystem://",
+                "DATA_DIR": str(self.folder / "data"),
+                "SECRET_KEY": self.secrets["secret_key"],
+                "ALLOWED_HOSTS": "127.0.0.1,localhost",
+                "HTTPS": "false",
+                "PYTHONUNBUFFERED": "1",
+                "PYTHONPATH": str(ROOT),
+            }
+            | self._extra
+        )
+
+    def set_up(self, plan: RunPlan) -> None:
+        """Bring the database to the current shape; make run and accounts that are missing. Safe to repeat.
+
+        Raises:
+            SetupError: a step failed.
+        """
+        self.manage("migrate", "--noinput", "--verbosity", "0")
+        self.manage("create_run", plan.name, "--if-missing", *plan.arguments)
+        self.manage("add_contributor", CONTRIBUTOR, "--if-missing", password=self.secrets["contributor"])
+        self.manage("add_contributor", MAINTAINER, "--if-missing", "--staff", password=self.secrets["maintainer"])
+
+    def manage(self, *arguments: str, password: str | None = None) -> str:
+        """Run a management command and return what it printed; a ``password`` goes by the environment.
+
+        Raises:
+            SetupError: it failed.
+        """
+        environment = self.environment() | ({"TENGEN_NEW_PASSWORD": password} if password else {})
+        command = [sys.executable, str(ROOT / "manage.py"), *arguments]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if result.returncode:
+            raise SetupError(f"manage.py {' '.join(arguments)}:\n{(result.stderr or result.stdout).strip()[-2000:]}")
+        return result.stdout
+
+    def server_programs(self) -> list[Program]:
+        """Web process, audit and rating worker, scheduler, trainer; in the order in which they are started."""
+        environment = self.environment()
+        celery = [sys.executable, "-m", "celery", "-A", "server"]
+        return [
+            Program(
+                "web",
+                [
+                    *(sys.executable, "-m", "gunicorn", "server.wsgi", "--bind", f"127.0.0.1:{self.port}"),
+                    *("--workers", "1", "--threads", "4", "--timeout", "60", "--chdir", str(ROOT)),
+                ],
+                environment,
+            ),
+            Program(
+                "audit",
+                [*celery, "worker", "-Q", "audit,ratings", "-n", "audit@%h", "--pool", "solo", "-l", "INFO"],
+                environment,
+            ),
+            Program("beat", [*celery, "beat", "-s", str(self.folder / "data" / "beat"), "--pidfile="], environment),
+            self.trainer_program(),
+        ]
+
+    def trainer_program(self) -> Program:
+        """The worker that trains."""
+        command = [sys.executable, "-m", "celery", "-A", "server", "worker", "-Q", "training", "-n", "trainer@%h"]
+        return Program(
+            "trainer",
+            [*command, "--pool", "solo", "-l", "INFO"],
+            self.environment(),
+            stop_within_s=TRAINER_STOP_S,
+        )
+
+    def client_program(self, *, games_per_stream: int = 0, streams: int = 0) -> Program:
+        """A volunteer's client on this machine."""
+        command = [sys.executable, "-m", "client", "--gpus", "cpu", "--server-url", self.url]
+        command += ["--data-dir", str(self.folder / "client"), "--username", CONTRIBUTOR]
+        command += ["--task-rep-factor", "16"]
+        command += ["--games-per-stream", str(games_per_stream)] if games_per_stream else []
+        command += ["--cpu-streams", str(streams)] if streams else []
+        environment = os.environ | {
+            "TENGEN_PASSWORD": self.secrets["contributor"],
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONPATH": str(ROOT),
+        }
+        return Program("client", command, environment, stop_signal=signal.SIGINT, stop_within_s=CLIENT_STOP_S)
+
+    def _load_secrets(self) -> dict[str, str]:
+        path = self.folder / "secrets.json"
+        if path.exists():
+            loaded: dict[str, Any] = json.loads(path.read_text())
+            return {str(key): str(value) for key, value in loaded.items()}
+        made = {
+            "secret_key": secrets.token_urlsafe(50),
+            "contributor": secrets.token_urlsafe(12),
+            "maintainer": secrets.token_urlsafe(12),
+        }
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w") as file:
+            json.dump(made, file, indent=1)
+        return made
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

@@ -1,0 +1,36 @@
+// Draws the charts of a page from the JSON that stands in it.
+"use strict";
+
+const style = getComputedStyle(document.documentElement);
+const layout = {
+  paper_bgcolor: "transparent", plot_bgcolor: "transparent", margin: { l: 55, r: 15, t: 10, b: 45 },
+  font: { color: style.getPropertyValue("--text").trim() }, hovermode: "closest", legend: { orientation: "h" },
+};
+const axis = { gridcolor: style.getPropertyValue("--line").trim(), zeroline: false };
+
+const kinds = {
+  ratings(data) {
+    const groups = new Map();
+    for (const net of data.networks) groups.set(net.state, [...(groups.get(net.state) || []), net]);
+    const traces = [...groups].map(([state, nets]) => ({
+      name: state, mode: "markers", type: "scatter",
+      x: nets.map((net) => net.rows), y: nets.map((net) => net.elo), text: nets.map((net) => net.name),
+      error_y: { type: "data", array: nets.map((net) => net.error), thickness: 1, width: 2 },
+      marker: { size: 8 },
+    }));
+    return [traces, { ...layout, xaxis: { ...axis, title: { text: data.x_title } }, yaxis: { ...axis, title: { text: "Elo" } } }];
+  },
+  losses(data) {
+    const traces = data.names.map((name) => ({
+      name, mode: "lines", type: "scatter", x: data.samples, y: data.values[name],
+      visible: data.shown.includes(name) ? true : "legendonly",
+    }));
+    return [traces, { ...layout, xaxis: { ...axis, title: { text: data.x_title } }, yaxis: axis }];
+  },
+};
+
+for (const place of document.querySelectorAll("[data-chart]")) {
+  const data = JSON.parse(document.getElementById(place.dataset.source).textContent);
+  const [traces, shape] = kinds[place.dataset.chart](data);
+  Plotly.newPlot(place, traces, shape, { responsive: true, displaylogo: false });
+}

@@ -1,0 +1,130 @@
+"""The pages: each asks selectors and fills a template."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from server.accounts import selectors as accounts
+from server.games import selectors as games
+from server.jobs import selectors as jobs
+from server.networks import selectors as networks
+from server.ratings import selectors as ratings
+from server.runs import selectors as runs
+from server.training import selectors as training
+from server.web import charts, viewer
+
+PER_PAGE: Final = 50
+GATES_SHOWN: Final = 12
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """The current run, or the list of runs; a plain 200 for clients that test the connection."""
+    run = runs.current_run()
+    return run_list(request) if run is None else run_page(request, run.name)
+
+
+@require_safe
+def run_list(request: HttpRequest) -> HttpResponse:
+    """All runs."""
+    return render(request, "web/runs.html", {"runs": runs.runs(), "run": runs.current_run()})
+
+
+@require_safe
+def run_page(request: HttpRequest, name: str) -> HttpResponse:
+    """Status of one run: totals, strengths, gates, losses."""
+    run = _run(name)
+    curve = ratings.rating_curve(run.name)
+    losses = training.loss_curve(run)
+    context = {
+        "run": run,
+        "totals": run.totals,
+        "samples": training.samples_trained(run),
+        "curve": curve,
+        "newest_first": curve[::-1],
+        "chart": charts.rating_chart(curve),
+        "gates": jobs.gates_of(run)[:GATES_SHOWN],
+        "losses": charts.loss_chart(losses),
+        "latest_losses": charts.latest_losses(losses),
+    }
+    return render(request, "web/run.html", context)
+
+
+@require_safe
+def network_list(request: HttpRequest, run_name: str) -> HttpResponse:
+    """Networks of a run with strengths and downloads."""
+    run = _run(run_name)
+    page = _page(request, networks.networks(run))
+    by_network = {rated.name: rated for rated in ratings.rating_curve(run.name)}
+    page.object_list = [(network, by_network.get(network.name)) for network in page.object_list]
+    return render(request, "web/networks.html", {"run": run, "page": page, "query": ""})
+
+
+@require_safe
+def game_list(request: HttpRequest, run_name: str) -> HttpResponse:
+    """Games of a run, or of one of its networks."""
+    run = _run(run_name)
+    network = None
+    name = request.GET.get("network", "")
+    if name:
+        network = networks.network_by_name(name)
+        if network is None or network.run_id != run.pk:
+            raise Http404(f"the run {run.name} has no network {name}")
+    page = _page(request, games.games(run, network))
+    query = f"network={network.name}&" if network else ""
+    return render(request, "web/games.html", {"run": run, "network": network, "page": page, "query": query})
+
+
+@require_safe
+def game_page(request: HttpRequest, kind: str, uid: str) -> HttpResponse:
+    """One game on a board that one can step through."""
+    game = games.game_by_uid(kind, uid)
+    if game is None:
+        raise Http404(f"there is no {kind} game {uid}")
+    record = viewer.read(games.sgf_text(game))
+    wanted = request.GET.get("move", "")
+    number = int(wanted) if wanted.isdecimal() and len(wanted) < 6 else len(record.frames)
+    context = {
+        "run": game.run,
+        "game": game,
+        "view": record.view(number),
+        "data": record.data(number),
+        "result": record.result,
+        "rules": record.rules,
+    }
+    return render(request, "web/game.html", context)
+
+
+@require_safe
+def game_sgf(request: HttpRequest, kind: str, uid: str) -> HttpResponse:
+    """The record of one game as it was uploaded."""
+    game = games.game_by_uid(kind, uid)
+    if game is None:
+        raise Http404(f"there is no {kind} game {uid}")
+    answer = HttpResponse(games.sgf_text(game), content_type="application/x-go-sgf")
+    answer.headers["Content-Disposition"] = f'attachment; filename="{game.uid}.sgf"'
+    return answer
+
+
+@require_safe
+def contributor_list(request: HttpRequest) -> HttpResponse:
+    """Who contributed how much."""
+    page = _page(request, accounts.contributors())
+    return render(request, "web/contributors.html", {"run": runs.current_run(), "page": page, "query": ""})
+
+
+def _run(name: str) -> Any:
+    run = runs.run_by_name(name)
+    if run is None:
+        raise Http404(f"there is no run {name}")
+    return run
+
+
+def _page(request: HttpRequest, found: QuerySet[Any]) -> Page[Any]:
+    return Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
