@@ -1,0 +1,224 @@
+"""``make demo``: the whole circle on this machine, from random play to gated networks, on 7×7.
+
+Starts PostgreSQL, the web server, Celery's workers, the trainer and one client, each in a process group of its own, so
+that the terminal's Ctrl-C reaches this supervisor alone; shows one live status; stops everything in order and goes on
+where it was when it is run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from deploy.installation import CONTRIBUTOR, MAINTAINER, ROOT, Installation, RunPlan, SetupError
+from deploy.processes import Child, ProcessFailedError, Program
+
+if TYPE_CHECKING:  # needs Django, which is set up only once the database runs
+    from deploy.status import RunStatus
+
+RUN_NAME: Final = "demo7"
+READY_WITHIN_S: Final = 60.0
+REFRESH_S: Final = 2.0
+LINE_EVERY_S: Final = 30.0
+LOCK_FILE: Final = "demo.pid"
+
+PLAN: Final = RunPlan(
+    RUN_NAME,
+    (
+        *("--architecture", "b2c32", "--data-board-len", "7", "--random-start"),
+        *("--selfplay-config", str(ROOT / "deploy" / "demo" / "selfplay7.cfg")),
+        *("--gating-config", str(ROOT / "deploy" / "demo" / "gating7.cfg")),
+        *("--training-settings", str(ROOT / "deploy" / "demo" / "training7.json")),
+    ),
+)
+
+
+def main() -> int:
+    """Run the demo; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument("--hours", type=float, help="end by itself after so many hours, counted from readiness")
+    parser.add_argument("--data", type=Path, default=ROOT / "data" / "demo", help="folder of the installation")
+    parser.add_argument("--port", type=int, default=8420, help="port of the web pages; 0 = any free one")
+    arguments = parser.parse_args()
+    if arguments.hours is not None and arguments.hours <= 0:
+        parser.error("--hours must be positive")
+    console = Console()
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        with _only_one(arguments.data):
+            return run(arguments.data, arguments.port, arguments.hours, stop, console)
+    except (SetupError, ProcessFailedError, AlreadyRunningError) as error:
+        console.print(f"[red]the demo cannot go on:[/red] {error}", highlight=False)
+        return 1
+
+
+class AlreadyRunningError(RuntimeError):
+    """Another demo uses the same folder."""
+
+
+def run(folder: Path, port: int, hours: float | None, stop: threading.Event, console: Console) -> int:
+    """Start everything, watch it until ``stop`` or the end of ``hours``, and stop it again."""
+    console.print("setting up: database, run, accounts …")
+    installation = Installation(folder, port)
+    installation.start_database()
+    children: list[Child] = []
+    try:
+        installation.set_up(PLAN)
+        _set_up_django(installation)
+        children = [_start(program, installation) for program in installation.server_programs()]
+        _wait_until_ready(installation.url, children, stop)
+        children.append(_start(installation.client_program(), installation))
+        _announce(installation, console)
+        _watch(children, hours, stop, console)
+        console.print("stopping: the client first, then the server …")
+    finally:
+        for child in reversed(children):
+            child.stop()
+        summary = None if not children else _status()
+        installation.stop_database()
+    if summary is not None:
+        console.print(f"{_line(summary)}\nrun `make demo` again to go on from here", highlight=False)
+    return 0
+
+
+def _set_up_django(installation: Installation) -> None:
+    import django
+
+    os.environ.update(installation.environment())
+    os.environ["DJANGO_SETTINGS_MODULE"] = "server.settings"
+    django.setup()
+
+
+def _start(program: Program, installation: Installation) -> Child:
+    return Child(program, installation.logs, program.environment)
+
+
+def _wait_until_ready(url: str, children: list[Child], stop: threading.Event) -> None:
+    deadline = time.monotonic() + READY_WITHIN_S
+    while not stop.is_set():
+        try:
+            with urllib.request.urlopen(f"{url}/healthz/", timeout=5):
+                return
+        except (urllib.error.URLError, OSError) as error:
+            if time.monotonic() > deadline:
+                log = children[0].log_path
+                raise SetupError(f"the web server at {url} does not answer ({error}); see {log}") from error
+        for child in children:
+            child.keep_alive()
+        stop.wait(0.2)
+
+
+def _announce(installation: Installation, console: Console) -> None:
+    secrets = installation.secrets
+    console.print(
+        f"ready: {installation.url}/   pages of the run, networks, games\n"
+        f"       {installation.url}/admin/   as {MAINTAINER} with the password {secrets['maintainer']}\n"
+        f"       the client plays as {CONTRIBUTOR} with the password {secrets['contributor']}\n"
+        f"       passwords are kept in {installation.folder / 'secrets.json'}, logs in {installation.logs}\n"
+        "Ctrl-C stops everything; the next `make demo` goes on from there",
+        highlight=False,
+    )
+
+
+def _watch(children: list[Child], hours: float | None, stop: threading.Event, console: Console) -> None:
+    """Show the status and keep the children alive until it is time to stop."""
+    began = time.monotonic()
+    deadline = None if hours is None else began + 3600 * hours
+    next_line = began
+    with _display(console) as show:
+        while not stop.is_set() and (deadline is None or time.monotonic() < deadline):
+            for child in children:
+                if child.keep_alive():
+                    console.print(f"{child.program.name} ended and was started again; see {child.log_path}")
+            now = time.monotonic()
+            if console.is_terminal or now >= next_line:
+                show(_status(), now - began)
+                next_line = now + LINE_EVERY_S
+            stop.wait(REFRESH_S)
+
+
+@contextmanager
+def _display(console: Console) -> Iterator[Callable[[RunStatus, float], None]]:
+    """A live table on a terminal, a line from time to time elsewhere."""
+    live = Live(console=console, auto_refresh=False) if console.is_terminal else None
+    with live or nullcontext():
+
+        def show(status: RunStatus, elapsed: float) -> None:
+            if live is not None:
+                live.update(_table(status, elapsed), refresh=True)
+            else:
+                console.print(f"{_clock(elapsed)}  {_line(status)}", highlight=False, soft_wrap=True)
+
+        yield show
+
+
+def _status() -> RunStatus:
+    from deploy.status import read_status
+
+    return read_status(RUN_NAME)
+
+
+def _table(status: RunStatus, elapsed: float) -> Table:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, value in _facts(status):
+        table.add_row(name, value)
+    table.add_row("running for", _clock(elapsed))
+    return table
+
+
+def _line(status: RunStatus) -> str:
+    return ", ".join(f"{name} {value}" for name, value in _facts(status))
+
+
+def _facts(status: RunStatus) -> list[tuple[str, str]]:
+    losses = ", ".join(f"{name} {value:.3f}" for name, value in sorted(status.losses.items()) if name in SHOWN_LOSSES)
+    gate = status.gate
+    facts = [
+        ("games", f"{status.games:,} ({status.rows:,} rows, {status.refused} refused)"),
+        ("trained", f"{status.samples:,} samples" + (f" ({losses})" if losses else "")),
+        ("network", f"{status.current or '-'} ({status.promoted} promoted of {status.candidates} candidates)"),
+        ("Elo", "-" if status.elo is None else f"{status.elo:.0f} ± {2 * status.elo_error:.0f}"),
+        ("gate", "-" if gate is None else f"{gate.candidate} {gate.points:g} of {gate.played} (of {gate.games})"),
+    ]
+    return facts + ([("trouble", status.trouble)] if status.trouble else [])
+
+
+SHOWN_LOSSES: Final = ("policy", "value")
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02}:{int(seconds) % 60:02}"
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """Refuse to start a second demo in the same folder; a lock of a killed demo does not count."""
+    import fcntl
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK_FILE).open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise AlreadyRunningError(f"another one runs in {folder}; stop it, or choose --data and --port") from None
+        yield
+
+
+if __name__ == "__main__":
+    sys.exit(main())
