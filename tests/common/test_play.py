@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from common.go import board, play
 from common.go import history as keys
-from common.go import play
 from common.go.game import Game
-from common.go.points import BLACK, EMPTY, NUM_POINTS, PASS, STRIDE, WALL, WHITE, point_at, x_of, y_of
+from common.go.points import BLACK, EMPTY, NO_POINT, NUM_POINTS, PASS, STRIDE, WALL, WHITE, point_at, x_of, y_of
 from common.go.rules import HandicapBonus, Ko, Rules, Scoring, Tax
 from common.go.zobrist import STONE_KEYS
 from tests.common.naive import Board, board_of
@@ -33,54 +33,65 @@ def rules_of_play() -> st.SearchStrategy[Rules]:
 
 
 CHOICES = st.lists(st.integers(0, 2**16), min_size=30, max_size=150)
+KOS = [".XO./X.XO/.XO./....", ".XO./X.XO/.XO./X.XO/.XO.", ".XO./XO.O/.XO./X.XO/.XO./XO.O/.XO."]
 SIZES = st.tuples(st.integers(2, 5), st.integers(2, 4))
 
 
 def pick(game: Game, choice: int) -> int:
-    """One of the legal moves: captures and pass-for-ko are taken more often than their number, passes less."""
+    """One of the legal moves; ko captures and crowded points are taken more often than their number, passes less."""
     legal = game.legal_moves()
-    kind, index = choice % 8, choice // 8
+    kind, index = choice % 16, choice // 16
     if kind == 0 or len(legal) == 1:
         return legal[0]
     points = legal[1:]
-    if kind < 4:
-        busy = [point for point in points if play.is_crowded(game.state, point)]
-        points = busy or points
-    return points[index % len(points)]
+    kos = [point for point in points if board.ko_capture(game.state, point, game.to_move) != NO_POINT]
+    crowded = [point for point in points if play.is_crowded(game.state, point)]
+    wanted = kos if kind < 12 and kos else crowded if kind < 6 and crowded else points
+    return wanted[index % len(wanted)]
 
 
-def check_chains(state: Any, board: Board) -> None:
+def check_chains(state: Any, stones: Board) -> None:
     """Chains, liberties and keys of ``state`` are those that can be read off its stones."""
     grid_key = np.uint64(0)
-    for (x, y), letter in board.items():
+    for (x, y), letter in stones.items():
         point = point_at(x, y)
         assert state["colour"][point] == LETTERS[letter]
         if letter == ".":
             assert state["chain_head"][point] == 0
             continue
-        chain = {point_at(*stone) for stone in chain_of(board, (x, y))}
+        chain = {point_at(*stone) for stone in chain_of(stones, (x, y))}
         head = int(state["chain_head"][point])
         assert head in chain
         assert all(state["chain_head"][stone] == head for stone in chain)
         assert state["chain_size"][head] == len(chain)
-        assert state["chain_liberties"][head] == len(liberties(board, (x, y)))
+        assert state["chain_liberties"][head] == len(liberties(stones, (x, y)))
         linked, stone = set(), point
         while stone not in linked:
             linked.add(stone)
             stone = int(state["chain_next"][stone])
         assert linked == chain
-        stones = np.array(sorted(chain))
-        assert state["chain_key"][head] == np.bitwise_xor.reduce(STONE_KEYS[LETTERS[letter], stones])
+        members = np.array(sorted(chain))
+        assert state["chain_key"][head] == np.bitwise_xor.reduce(STONE_KEYS[LETTERS[letter], members])
         grid_key ^= STONE_KEYS[LETTERS[letter], point]
     assert state["grid_key"] == grid_key
-    assert (state["colour"] == WALL).sum() == NUM_POINTS - len(board)
+    assert (state["colour"] == WALL).sum() == NUM_POINTS - len(stones)
 
 
 @LAWS
 @given(SIZES, rules_of_play(), CHOICES)
 def test_kernels_agree_with_the_slow_twin(size: tuple[int, int], rules: Rules, choices: list[int]) -> None:
-    game = Game(*size, rules)
-    twin = NaiveGame(board_of("/".join(game.rows())), rules)
+    agree(Game(*size, rules), choices)
+
+
+@LAWS
+@given(st.sampled_from(KOS), rules_of_play(), st.integers(0, 2), CHOICES)
+def test_ko_fights_agree_with_the_slow_twin(picture: str, rules: Rules, phase: int, choices: list[int]) -> None:
+    agree(Game.from_picture(picture, rules, phase=phase if rules.scoring == Scoring.TERRITORY else 0), choices)
+
+
+def agree(game: Game, choices: list[int]) -> None:
+    """Play a game in both ways and compare everything after every turn."""
+    twin = NaiveGame(board_of("/".join(game.rows())), game.rules, phase=game.phase)
     for choice in choices:
         expected = [point for point in twin.board if twin.is_legal(point)]
         assert {point_at(*point) for point in expected} == set(game.legal_moves()[1:])
