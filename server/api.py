@@ -7,19 +7,20 @@ Knows HTTP and the wire, nothing of runs or games. Addresses are built from the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import SuspiciousOperation
 from django.db import InterfaceError, OperationalError
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, JsonResponse
 from django.urls import reverse
 from rest_framework import exceptions
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import exception_handler
+from rest_framework.views import APIView, exception_handler
 
 from common.wire import MAX_BODY_BYTES, ErrorAnswer, ErrorCode
 from common.wire_base import FormMessage
@@ -35,6 +36,13 @@ _Form = TypeVar("_Form", bound=FormMessage)
 
 class Pages(PageNumberPagination):
     """20 per page, ``?page=N``; ``{count, next, previous, results}``."""
+
+
+def paged(request: Request, view: APIView, found: QuerySet[Any], describe: Callable[[Any], dict[str, Any]]) -> Response:
+    """The page of ``found`` that the request asks for, each row as ``describe`` tells it."""
+    pages = Pages()
+    page = pages.paginate_queryset(found, request, view)
+    return pages.get_paginated_response([describe(row) for row in page or ()])
 
 
 # ------------------------------------------------------------------------------------------------------------- errors

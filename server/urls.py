@@ -1,15 +1,42 @@
-"""The tree of addresses. Every path ends with a slash, and nothing redirects."""
+"""The tree of addresses. Paths of the API end with a slash, and nothing redirects."""
 
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import path, re_path
+from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularJSONAPIView
 
+from common import wire
 from server.api import not_found
+from server.games.api import GameApi, RatingGamesApi, TrainingGamesApi
+from server.games.models import GameKind
+from server.health import healthz
+from server.jobs.api import TaskApi
+from server.networks.api import NetworkApi, NetworkListApi, NewestTrainingNetworkApi, model_file
+from server.runs.api import CurrentRunApi, RunApi, RunListApi
+
+
+def _relative(wire_path: str) -> str:
+    """A path of the wire as Django's patterns have it."""
+    return wire_path.removeprefix("/")
+
 
 urlpatterns = [
+    path(_relative(wire.PATH_CURRENT_RUN), CurrentRunApi.as_view(), name="run-current"),
+    path("api/runs/", RunListApi.as_view(), name="run-list"),
+    path("api/runs/<str:name>/", RunApi.as_view(), name="run"),
+    path(_relative(wire.PATH_NEWEST_NETWORK), NewestTrainingNetworkApi.as_view(), name="network-newest-training"),
+    path("api/networks/", NetworkListApi.as_view(), name="network-list"),
+    path("api/networks/<str:name>/", NetworkApi.as_view(), name="network"),
+    path(_relative(wire.PATH_TASKS), TaskApi.as_view(), name="tasks"),
+    path(_relative(wire.PATH_TRAINING_GAMES), TrainingGamesApi.as_view(), name="training-games"),
+    path("api/games/training/<int:key>/", GameApi.as_view(), {"kind": GameKind.TRAINING}, name="training-game"),
+    path(_relative(wire.PATH_RATING_GAMES), RatingGamesApi.as_view(), name="rating-games"),
+    path("api/games/rating/<int:key>/", GameApi.as_view(), {"kind": GameKind.RATING}, name="rating-game"),
     path("api/schema/", SpectacularJSONAPIView.as_view(), name="schema"),
     re_path(r"^api/", not_found),
+    path("models/<str:name>.bin.gz", model_file, name="network-file"),
+    path("healthz/", healthz, name="healthz"),
     path("admin/", admin.site.urls),
+    path("", include("server.web.urls")),
 ]

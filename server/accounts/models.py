@@ -23,7 +23,7 @@ class Contributor(models.Model):
         default=True, help_text="Without it the login still works, but no jobs are given and no games are taken."
     )
     client_revision = models.CharField(max_length=80, blank=True, help_text="Told by the last request for a job.")
-    last_seen = models.DateTimeField(null=True, blank=True, help_text="Last request for a job, or upload.")
+    last_seen = models.DateTimeField(null=True, blank=True, help_text="Last request for a job.")
     training_games = models.PositiveBigIntegerField(default=0, help_text="Counted, that is: audited and not refused.")
     training_rows = models.PositiveBigIntegerField(default=0)
     match_games = models.PositiveBigIntegerField(default=0)

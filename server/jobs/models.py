@@ -35,6 +35,7 @@ class Gate(models.Model):
     played = models.PositiveIntegerField(default=0, help_text="Counted games.")
     half_points = models.PositiveIntegerField(default=0, help_text="The candidate's, twice over: a win 2, a draw 1.")
     handed_out = models.PositiveIntegerField(default=0, help_text="Jobs given so far; the parity decides the colours.")
+    pending = models.PositiveIntegerField(default=0, help_text="Games that arrived and wait for their audit.")
     created_at = models.DateTimeField(auto_now_add=True)
     decided_at = models.DateTimeField(null=True, blank=True)
 

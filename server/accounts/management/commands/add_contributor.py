@@ -1,0 +1,36 @@
+"""``manage.py add_contributor NAME``: a login for somebody who wants to contribute."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from server.accounts.services import contributor_create
+from server.errors import InvalidSettings
+
+
+class Command(BaseCommand):
+    """Make a contributor, and print the password if one was made up."""
+
+    help = "Make a contributor. Without --password-stdin a password is made up and printed."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the command line."""
+        parser.add_argument("username")
+        parser.add_argument("--password-stdin", action="store_true", help="Read the password from standard input.")
+        parser.add_argument("--maintainer", action="store_true", help="May also use the admin pages.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run the command."""
+        given = sys.stdin.readline().rstrip("\n") if options["password_stdin"] else None
+        try:
+            _, password = contributor_create(
+                username=options["username"], password=given, is_staff=options["maintainer"]
+            )
+        except InvalidSettings as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(f"contributor {options['username']} added")
+        if given is None:
+            self.stdout.write(f"password: {password}")

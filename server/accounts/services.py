@@ -1,0 +1,40 @@
+"""Making contributors."""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from server.accounts.models import USERNAME_PATTERN, Contributor
+from server.errors import InvalidSettings
+
+
+def contributor_create(
+    *, username: str, password: str | None = None, is_staff: bool = False
+) -> tuple[Contributor, str]:
+    """A new user who may contribute, and the password: the given one, or one that is made up.
+
+    Raises:
+        InvalidSettings: the name is taken or malformed, or the password is too weak.
+    """
+    user_model = get_user_model()
+    if not re.fullmatch(USERNAME_PATTERN, username):
+        raise InvalidSettings(f"user name {username!r}: 3 to 60 letters, digits and '.', '+', '-', '_' are allowed")
+    if user_model.objects.filter(username=username).exists():
+        raise InvalidSettings(f"user name {username!r} is taken")
+    if password is None:
+        password = secrets.token_urlsafe(12)
+    user = user_model(username=username, is_staff=is_staff, is_superuser=is_staff)
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise InvalidSettings(" ".join(error.messages)) from None
+    with transaction.atomic():
+        user.set_password(password)
+        user.save()
+        return Contributor.objects.create(user=user), password

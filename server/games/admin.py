@@ -1,0 +1,52 @@
+"""Games in the admin pages: for reading, and to be moved between counted and refused."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from server.games.models import Game
+from server.games.services import Refusal, games_refuse, games_requeue, games_restore
+
+MODERATED = Refusal("moderated", "taken out by a maintainer")
+
+
+def _keys(games: QuerySet[Game]) -> list[int]:
+    return list(games.values_list("pk", flat=True))
+
+
+@admin.register(Game)
+class GameAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
+    """Uploaded games."""
+
+    list_display = ("uid", "kind", "run", "contributor", "state", "reason_code", "num_training_rows", "received_at")
+    list_filter = ("kind", "state", "reason_code", "run")
+    search_fields = ("uid", "contributor__user__username")
+    list_select_related = ("run", "contributor__user")
+    readonly_fields = tuple(field.name for field in Game._meta.fields)
+    actions = ("refuse", "restore", "requeue")
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Games are uploaded."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Game | None = None) -> bool:
+        """A game is refused, not deleted: its counts have to follow."""
+        return False
+
+    @admin.action(description="Refuse: take the counted games out of all counts")
+    def refuse(self, request: HttpRequest, games: QuerySet[Game]) -> None:
+        """Take games out."""
+        self.message_user(request, f"{games_refuse(_keys(games), MODERATED)} games refused")
+
+    @admin.action(description="Restore: count the refused games after all")
+    def restore(self, request: HttpRequest, games: QuerySet[Game]) -> None:
+        """Put games in."""
+        self.message_user(request, f"{games_restore(_keys(games))} games counted")
+
+    @admin.action(description="Audit the refused games again")
+    def requeue(self, request: HttpRequest, games: QuerySet[Game]) -> None:
+        """Send games to the audit."""
+        self.message_user(request, f"{games_requeue(_keys(games))} games wait for their audit")

@@ -1,0 +1,95 @@
+"""What one game adds to the counts of its run, contributor, networks and gate, by the state in which it is.
+
+A change of state subtracts what the game added in the old state and adds what it adds in the new one, so that every
+count can be taken back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from django.db.models import F, Model
+
+from server.games.models import Game, GameKind, GameState
+from server.jobs.gating import candidate_half_points
+from server.jobs.services import GateChange
+
+Columns = defaultdict[int, Counter[str]]
+"""Changes of columns by the key of their row."""
+
+
+def _columns() -> Columns:
+    return defaultdict(Counter)
+
+
+@dataclass
+class Counts:
+    """Changes of counters, to be applied at once."""
+
+    runs: Columns = field(default_factory=_columns)
+    contributors: Columns = field(default_factory=_columns)
+    networks: Columns = field(default_factory=_columns)
+    gates: dict[int, GateChange] = field(default_factory=dict)
+
+    def add(self, other: Counts) -> None:
+        """Add the changes of ``other`` to these."""
+        self._combine(other, 1)
+
+    def subtract(self, other: Counts) -> None:
+        """Take the changes of ``other`` from these."""
+        self._combine(other, -1)
+
+    def _combine(self, other: Counts, sign: int) -> None:
+        for mine, theirs in (
+            (self.runs, other.runs),
+            (self.contributors, other.contributors),
+            (self.networks, other.networks),
+        ):
+            for key, columns in theirs.items():
+                for name, change in columns.items():
+                    mine[key][name] += sign * change
+        for key, change in other.gates.items():
+            gate = self.gates.setdefault(key, GateChange())
+            gate.pending += sign * change.pending
+            gate.played += sign * change.played
+            gate.half_points += sign * change.half_points
+
+    @staticmethod
+    def apply_to(model: type[Model], changes: Columns) -> None:
+        """Add the changes to the rows of ``model``, in the order of their keys."""
+        for key in sorted(changes):
+            added = {name: F(name) + change for name, change in changes[key].items() if change != 0}
+            if added:
+                model._default_manager.filter(pk=key).update(**added)
+
+
+def counts_of(game: Game, state: GameState) -> Counts:
+    """What ``game`` adds while it is in ``state``. ``game.job.gate`` must be loaded."""
+    counts = Counts()
+    if state == GameState.REFUSED:
+        counts.runs[game.run_id]["refused_games"] += 1
+        counts.contributors[game.contributor_id]["refused_games"] += 1
+    elif state == GameState.COUNTED:
+        training = game.kind == GameKind.TRAINING
+        games, rows = "training_games" if training else "match_games", game.num_training_rows
+        for columns in (counts.runs[game.run_id], counts.contributors[game.contributor_id]):
+            columns[games] += 1
+            columns["training_rows"] += rows
+        for network in {game.black_network_id, game.white_network_id}:
+            counts.networks[network][games] += 1
+            counts.networks[network]["training_rows"] += rows
+    gate = game.job.gate
+    if gate is not None:
+        counts.gates[gate.pk] = _gate_change(game, gate.candidate_id, state)
+    return counts
+
+
+def _gate_change(game: Game, candidate: int, state: GameState) -> GateChange:
+    if state == GameState.RECEIVED:
+        return GateChange(pending=1)
+    if state == GameState.REFUSED:
+        return GateChange()
+    is_black = game.black_network_id == candidate
+    points = candidate_half_points(candidate_is_black=is_black, winner=game.winner)
+    return GateChange(played=1, half_points=points)

@@ -1,0 +1,90 @@
+"""Questions about games."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+
+from server.games.models import Game, GameKind, GameState
+from server.networks.models import Network
+from server.runs.models import Run
+from server.storage import load
+
+
+@dataclass(frozen=True)
+class Result:
+    """How often a pairing ended in one way; networks by their keys."""
+
+    black_network: int
+    white_network: int
+    winner: str
+    """``B``, ``W``, ``0`` for a draw, ``-`` for no result."""
+    games: int
+
+
+def match_results(run_id: int) -> list[Result]:
+    """All counted match games of a run, summed up by pairing and outcome."""
+    counted = Game.objects.filter(run=run_id, kind=GameKind.RATING, state=GameState.COUNTED)
+    sums = counted.values_list("black_network", "white_network", "winner").annotate(games=Count("pk")).order_by()
+    return [Result(*values) for values in sums]
+
+
+@dataclass(frozen=True)
+class RowsFile:
+    """The rows of one counted training game."""
+
+    game: int
+    number: int
+    """Order in which games became visible; see `Game.number`."""
+    last_row: int
+    rows: int
+    file: str
+    """Name in the storage."""
+    from_random: bool
+    """Played by the network without knowledge."""
+
+
+def rows_after(run_id: int, number: int, limit: int) -> list[RowsFile]:
+    """The next counted training games of a run after ``number``, in the order of their numbers.
+
+    Whoever goes on from the last number that it was given misses no game that was counted on its first audit.
+    """
+    counted = Game.objects.filter(run=run_id, number__gt=number, kind=GameKind.TRAINING, state=GameState.COUNTED)
+    fields = ("pk", "number", "last_row", "num_training_rows", "rows_file", "black_network__is_random")
+    return [RowsFile(*values) for values in counted.order_by("number").values_list(*fields)[:limit]]
+
+
+def games(run: Run | None = None, network: Network | None = None, kind: GameKind | None = None) -> QuerySet[Game]:
+    """Games (of a run, a network, a kind), newest first, with the rows that they name."""
+    found = Game.objects.select_related("run", "black_network", "white_network", "contributor__user").order_by("-pk")
+    if run is not None:
+        found = found.filter(run=run)
+    if network is not None:
+        found = found.filter(Q(black_network=network) | Q(white_network=network))
+    return found if kind is None else found.filter(kind=kind)
+
+
+def game_by_uid(kind: str, uid: str) -> Game | None:
+    """The game of that kind and uid, with the rows that it names; None if there is none."""
+    return games().filter(kind=kind, uid=uid.upper()).first()
+
+
+def sgf_text(game: Game) -> str:
+    """The game's record as it was uploaded.
+
+    Raises:
+        OSError: the storage failed or has lost it.
+    """
+    return load(game.sgf_file).decode("utf-8")
+
+
+def waiting_games() -> int:
+    """How many games wait for their audit."""
+    return Game.objects.filter(state=GameState.RECEIVED).count()
+
+
+def refused_games(run_name: str, reason_code: str) -> list[int]:
+    """Keys of the games of a run that were refused with a reason code."""
+    refused = Game.objects.filter(run__name=run_name, state=GameState.REFUSED, reason_code=reason_code)
+    return list(refused.order_by("pk").values_list("pk", flat=True))

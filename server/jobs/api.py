@@ -1,0 +1,73 @@
+"""Jobs over HTTP: ``POST /api/tasks/`` (contribute-protocol.md 4)."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from common.wire import (
+    ErrorAnswer,
+    MessageError,
+    RatingTask,
+    RunReference,
+    SelfplayTask,
+    TaskRequest,
+    own_client_version,
+)
+from server.accounts.selectors import require_contributor
+from server.api import read_form, refuse_oversized_body, run_url
+from server.errors import NoJob
+from server.jobs.models import Job, JobKind
+from server.jobs.services import job_request
+from server.networks.api import network_info
+
+
+def task_of(request: Request, job: Job) -> SelfplayTask | RatingTask:
+    """A job as the protocol tells it: both kinds of match are tasks of kind ``rating``."""
+    run = job.run
+    reference = RunReference(name=run.name, url=run_url(request, run.name))
+    black, white = network_info(request, job.black_network), network_info(request, job.white_network)
+    if job.kind == JobKind.SELFPLAY:
+        return SelfplayTask(
+            kind="selfplay",
+            run=reference,
+            config=run.selfplay_config,
+            network=black,
+            job_id=str(job.pk),
+            lease_seconds=run.lease_seconds,
+        )
+    return RatingTask(
+        kind="rating",
+        run=reference,
+        config=run.gating_config,
+        black_network=black,
+        white_network=white,
+        job_id=str(job.pk),
+        lease_seconds=run.lease_seconds,
+    )
+
+
+class TaskApi(APIView):
+    """Hands out jobs."""
+
+    permission_classes = (IsAuthenticated,)
+
+    @extend_schema(
+        operation_id="task_request",
+        request={"multipart/form-data": TaskRequest},
+        responses={200: SelfplayTask | RatingTask, 400: ErrorAnswer, 401: ErrorAnswer, 403: ErrorAnswer},
+    )
+    def post(self, request: Request) -> Response:
+        """Choose a job, lease it and answer it."""
+        refuse_oversized_body(request)
+        contributor = require_contributor(request.user)
+        try:
+            form = read_form(TaskRequest, request)
+        except MessageError as error:
+            raise NoJob(f"the request for a task is malformed: {error}") from None
+        own_client = own_client_version(request.headers.get("User-Agent", "")) is not None
+        job = job_request(contributor=contributor, request=form, own_client=own_client)
+        return Response(task_of(request, job).to_object())

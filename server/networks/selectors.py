@@ -1,0 +1,25 @@
+"""Questions about networks."""
+
+from __future__ import annotations
+
+from django.db.models import Q, QuerySet
+
+from server.networks.models import Network, NetworkState
+from server.runs.models import Run
+
+
+def network_by_name(name: str) -> Network | None:
+    """The network of that name, with its run; None if there is none."""
+    return Network.objects.select_related("run", "parent").filter(name=name).first()
+
+
+def networks(run: Run | None = None) -> QuerySet[Network]:
+    """All networks (of ``run``), newest first, with run and parent."""
+    found = Network.objects.select_related("run", "parent").order_by("-pk")
+    return found if run is None else found.filter(run=run)
+
+
+def rated_networks(run: Run) -> QuerySet[Network]:
+    """Networks of ``run`` that may be given to rating games, in the order of creation."""
+    standing = Q(state__in=[NetworkState.SEED, NetworkState.ACCEPTED])
+    return Network.objects.filter(standing, run=run, rating_games_enabled=True).order_by("pk")

@@ -1,0 +1,88 @@
+"""Registering networks and changing what they may be used for."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Final
+
+from django.core.files import File
+from django.db import transaction
+
+from server.errors import InvalidSettings
+from server.jobs.services import candidate_admit
+from server.networks.models import NAME_PATTERN, Network, NetworkState
+from server.runs.models import Run
+from server.storage import content_name, store_as
+
+SUFFIX: Final = ".bin.gz"
+_CHUNK: Final = 1 << 20
+
+
+def network_register(
+    *,
+    run: Run,
+    name: str,
+    path: Path,
+    architecture: str,
+    parent: Network | None = None,
+    train_step: int = 0,
+    data_rows: int = 0,
+    is_candidate: bool = True,
+    suits_katago_client: bool = False,
+    notes: str = "",
+) -> Network:
+    """Store the network file at ``path`` and register it: as a candidate, which opens its gate, or as a seed.
+
+    A seed becomes the current network at once, as when a run starts from a trained one. The file must have been checked
+    as a network (`server.training.model_files`); here it is bytes. Registering the same file under the same name again
+    gives the network that is there, so that a killed trainer may repeat itself.
+
+    Raises:
+        InvalidSettings: the name is malformed, or taken by another file.
+        Unavailable: the storage failed.
+    """
+    sha256, size = _digest(path)
+    known = Network.objects.filter(name__iexact=name).first()
+    if known is not None:
+        if known.run_id == run.pk and known.file_sha256 == sha256:
+            return known
+        raise InvalidSettings(f"a network {known.name} with another file exists already; choose another name")
+    if not re.fullmatch(NAME_PATTERN, name) or not name.startswith(run.name + "-"):
+        raise InvalidSettings(f"network name {name!r}: letters, digits and hyphens, beginning with {run.name + '-'!r}")
+    with path.open("rb") as stream:
+        stored = store_as(content_name("networks", sha256, SUFFIX), File(stream, name=path.name))
+    with transaction.atomic():
+        network = Network(
+            run=run,
+            name=name,
+            state=NetworkState.CANDIDATE if is_candidate else NetworkState.SEED,
+            architecture=architecture,
+            file=stored,
+            file_bytes=size,
+            file_sha256=sha256,
+            parent=parent,
+            train_step=train_step,
+            data_rows=data_rows,
+            training_games_enabled=not is_candidate,
+            suits_katago_client=suits_katago_client,
+            notes=notes,
+        )
+        network.save(force_insert=True)
+        if is_candidate:
+            candidate_admit(network)
+        else:
+            Run.objects.filter(pk=run.pk).update(current_network=network)
+    network.refresh_from_db()
+    return network
+
+
+def _digest(path: Path) -> tuple[str, int]:
+    """sha256 and size of a file."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+    return digest.hexdigest(), size

@@ -1,0 +1,81 @@
+"""Runs over HTTP: the one that clients are sent to, and a read-only list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from common.wire import RunInfo
+from server.api import paged, run_url
+from server.errors import NoRun
+from server.runs.models import Run
+from server.runs.selectors import current_run, run_by_name, runs
+
+
+def run_info(request: Request, run: Run) -> RunInfo:
+    """A run as the protocol tells it (contribute-protocol.md 3)."""
+    return RunInfo(
+        name=run.name,
+        url=run_url(request, run.name),
+        data_board_len=run.data_board_len,
+        inputs_version=run.inputs_version,
+        max_search_threads_allowed=run.max_search_threads_allowed,
+    )
+
+
+def run_details(request: Request, run: Run) -> dict[str, Any]:
+    """A run for readers: what clients get, its settings and its totals."""
+    current = run.current_network
+    return run_info(request, run).to_object() | {
+        "state": run.state,
+        "created_at": run.created_at,
+        "current_network": None if current is None else current.name,
+        "architecture": run.architecture,
+        "selfplay_config": run.selfplay_config,
+        "gating_config": run.gating_config,
+        "client_revisions": run.client_revisions,
+        "gate_games": run.gate_games,
+        "gate_required": run.gate_required,
+        "training_games": run.totals.training_games,
+        "training_rows": run.totals.training_rows,
+        "match_games": run.totals.match_games,
+        "refused_games": run.totals.refused_games,
+    }
+
+
+class CurrentRunApi(APIView):
+    """The run that a client plays for."""
+
+    @extend_schema(operation_id="run_current", responses=RunInfo)
+    def get(self, request: Request) -> Response:
+        """Answer the newest active run."""
+        run = current_run()
+        if run is None:
+            raise NoRun
+        return Response(run_info(request, run).to_object())
+
+
+class RunListApi(APIView):
+    """All runs."""
+
+    @extend_schema(operation_id="run_list", responses={200: dict})
+    def get(self, request: Request) -> Response:
+        """Answer a page of runs, newest first."""
+        return paged(request, self, runs(), lambda run: run_details(request, run))
+
+
+class RunApi(APIView):
+    """One run."""
+
+    @extend_schema(operation_id="run_details", responses={200: dict})
+    def get(self, request: Request, name: str) -> Response:
+        """Answer the run of that name."""
+        run = run_by_name(name)
+        if run is None:
+            raise Http404
+        return Response(run_details(request, run))
