@@ -1,0 +1,73 @@
+"""Handicap stones: the fixed points of GTP, and how many stones a record's beginning amounts to.
+
+Coordinates are (x, y), both from 0 in the upper left corner. Imports no compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from common.go.basics import BLACK
+
+Coordinates = tuple[int, int]
+
+
+def fixed_points(x_size: int, y_size: int, count: int) -> tuple[Coordinates, ...]:
+    """The fixed handicap points of the GTP 2 standard, top row first.
+
+    On sides of 13 and more they lie on the fourth line, on shorter ones on the third. Sides of 7 and more take four
+    stones; more, on middle lines, where both sides are odd and at least 9.
+
+    Raises:
+        ValueError: fewer than two stones, or more than this board has points for.
+    """
+    left, right = _lines(x_size)
+    top, bottom = _lines(y_size)
+    most = 0
+    if min(x_size, y_size) >= 7:
+        most = 9 if x_size % 2 and y_size % 2 and min(x_size, y_size) >= 9 else 4
+    if not 2 <= count <= most:
+        raise ValueError(f"{count} fixed handicap stones on {x_size}x{y_size}: from 2 to {most} are possible")
+    x_middle, y_middle = x_size // 2, y_size // 2
+    points = [(left, bottom), (right, top), (left, top), (right, bottom)][: min(count, 4)]
+    if count >= 6:
+        points += [(left, y_middle), (right, y_middle)]
+    if count >= 8:
+        points += [(x_middle, top), (x_middle, bottom)]
+    if count in (5, 7, 9):
+        points.append((x_middle, y_middle))
+    return tuple(sorted(points, key=lambda point: (point[1], point[0])))
+
+
+def _lines(size: int) -> tuple[int, int]:
+    distance = 3 if size >= 13 else 2
+    return distance, size - 1 - distance
+
+
+def count_stones(setup: Iterable[int], moves: Iterable[tuple[int, bool]]) -> int:
+    """Number of handicap stones, Black's leading moves included (rules.md 3).
+
+    Args:
+        setup: colours of the stones on the initial board.
+        moves: ``(colour, is_pass)`` of the moves.
+
+    Returns:
+        0, or 2 and more: a single stone is no handicap.
+    """
+    colours = list(setup)
+    stones = len(colours) if all(colour == BLACK for colour in colours) else 0
+    placed = 0
+    white_before = False
+    for colour, is_pass in moves:
+        if colour == BLACK:
+            placed += not is_pass
+            white_before = False
+        elif white_before:
+            placed = 0
+            break
+        elif is_pass:
+            white_before = True
+        else:
+            break
+    total = stones + placed
+    return total if total > 1 else 0
