@@ -163,6 +163,8 @@ class NetConfig:
     input_kernel: int = 3
     pass_hidden: bool = True
     q_values: bool = False
+    pass_alive_suicide: bool = False
+    """Pass-alive areas on input planes are to be computed as if multi-stone suicide were legal."""
     version: int = CONVOLUTIONAL_VERSION
     multipliers: Multipliers = DEFAULT_MULTIPLIERS
 
