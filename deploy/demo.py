@@ -39,10 +39,8 @@ LOCK_FILE: Final = "demo.pid"
 PLAN: Final = RunPlan(
     RUN_NAME,
     (
-        *("--architecture", "b2c32", "--data-board-len", "7", "--random-start"),
-        *("--selfplay-config", str(ROOT / "deploy" / "demo" / "selfplay7.cfg")),
-        *("--gating-config", str(ROOT / "deploy" / "demo" / "gating7.cfg")),
-        *("--training-settings", str(ROOT / "deploy" / "demo" / "training7.json")),
+        *("--defaults", "7x7", "--data-board-len", "7", "--architecture", "b2c32-bn", "--lease-seconds", "120"),
+        *("--training-settings", str(ROOT / "deploy" / "demo_training.json")),
     ),
 )
 

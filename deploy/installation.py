@@ -92,18 +92,18 @@ class Installation:
         """
         self.manage("migrate", "--noinput", "--verbosity", "0")
         self.manage("create_run", plan.name, "--if-missing", *plan.arguments)
-        self.manage("add_contributor", CONTRIBUTOR, "--if-missing", password=self.secrets["contributor"])
-        self.manage("add_contributor", MAINTAINER, "--if-missing", "--staff", password=self.secrets["maintainer"])
+        account = ("add_contributor", "--if-missing", "--password-stdin")
+        self.manage(*account, CONTRIBUTOR, typed=self.secrets["contributor"])
+        self.manage(*account, MAINTAINER, "--maintainer", typed=self.secrets["maintainer"])
 
-    def manage(self, *arguments: str, password: str | None = None) -> str:
-        """Run a management command and return what it printed; a ``password`` goes by the environment.
+    def manage(self, *arguments: str, typed: str = "") -> str:
+        """Run a management command that reads ``typed`` and return what it printed.
 
         Raises:
             SetupError: it failed.
         """
-        environment = self.environment() | ({"TENGEN_NEW_PASSWORD": password} if password else {})
         command = [sys.executable, str(ROOT / "manage.py"), *arguments]
-        result = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        result = subprocess.run(command, env=self.environment(), capture_output=True, text=True, input=typed)
         if result.returncode:
             raise SetupError(f"manage.py {' '.join(arguments)}:\n{(result.stderr or result.stdout).strip()[-2000:]}")
         return result.stdout

@@ -24,10 +24,12 @@ DEBUG              Django's debug pages; never for a server that others reach   
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
-import environ
+import environ  # type: ignore[import-untyped]
+from django.core.exceptions import ImproperlyConfigured
 
 from common.wire import MAX_BODY_BYTES
 
@@ -35,6 +37,16 @@ env = environ.Env()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(env.str("DATA_DIR", default="") or BASE_DIR / "data").resolve()
+
+
+
+def _package_folder(name: str) -> Path:
+    """Folder of an installed package."""
+    found = importlib.util.find_spec(name)
+    assert found is not None, f"the package {name} is not installed"
+    assert found.origin is not None
+    return Path(found.origin).parent
+
 
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="only-for-debugging" if DEBUG else "")
@@ -70,6 +82,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "server.web.middleware.content_security_policy",
 ]
 ROOT_URLCONF = "server.urls"
 WSGI_APPLICATION = "server.wsgi.application"
@@ -101,7 +114,7 @@ def database_settings(url: str) -> dict[str, Any]:
 
 DATABASES = {"default": database_settings(env.str("DATABASE_URL", default="") or "postgresql:///tengen")}
 if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
-    raise environ.ImproperlyConfigured("DATABASE_URL must name a PostgreSQL: postgresql://user:password@host:port/name")
+    raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL: postgresql://user:password@host:port/name")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # ------------------------------------------------------------------------------------------- addresses, proxies, login
@@ -131,15 +144,19 @@ LOGIN_URL = "admin:login"
 
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [("plotly", _package_folder("plotly") / "package_data")]  # its script, without importing it
 WHITENOISE_USE_FINDERS = True  # works without collectstatic, which a deployment runs for speed
 WHITENOISE_AUTOREFRESH = DEBUG
 MEDIA_ROOT = DATA_DIR / "files"
 STORAGE = env.str("STORAGE", default="local")
+_STORAGES: dict[str, dict[str, Any]] = {
+    "local": {"BACKEND": "server.storage.AtomicFileSystemStorage"},
+    "s3": {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"file_overwrite": True}},
+}
+if STORAGE not in _STORAGES:
+    raise ImproperlyConfigured(f"STORAGE must be one of {', '.join(_STORAGES)}, not {STORAGE!r}")
 STORAGES: dict[str, dict[str, Any]] = {
-    "default": {
-        "local": {"BACKEND": "server.storage.AtomicFileSystemStorage"},
-        "s3": {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"file_overwrite": True}},
-    }[STORAGE],
+    "default": _STORAGES[STORAGE],
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
 }
 if STORAGE == "s3":
@@ -213,10 +230,25 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
+    "free the games of lost jobs": {
+        "task": "server.jobs.tasks.expire",
+        "schedule": 60.0,
+        "options": {"expires": 60.0},
+    },
     "audit what a lost message left": {
         "task": "server.games.tasks.audit_pending",
         "schedule": 10.0,
         "options": {"expires": 10.0},
+    },
+    "rate the networks": {
+        "task": "server.ratings.tasks.compute_ratings",
+        "schedule": 30.0,
+        "options": {"expires": 30.0},
+    },
+    "train what is due": {
+        "task": "server.training.tasks.train",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
     },
 }
 

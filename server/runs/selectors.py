@@ -27,3 +27,8 @@ def run_by_name(name: str) -> Run | None:
 def runs() -> QuerySet[Run]:
     """All runs, newest first, with their current networks and totals."""
     return Run.objects.select_related("current_network", "totals").order_by("-pk")
+
+
+def open_runs() -> QuerySet[Run]:
+    """Runs whose training and ratings go on: all that are not closed, oldest first."""
+    return Run.objects.select_related("current_network").exclude(state=RunState.CLOSED).order_by("pk")

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from common import sgf
 from common.go.basics import COLUMN_LETTERS
-from server.web.board import Frame, Point, frames, position
+from server.web.board import Frame, Point, position
 
 MARGIN: Final = 1.0
 """Space between the edge of the picture and the first line, in distances of lines."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from server.accounts.selectors import contributors
 from server.accounts.services import contributor_create
 from server.errors import InvalidSettings
 
@@ -20,10 +21,13 @@ class Command(BaseCommand):
         """Declare the command line."""
         parser.add_argument("username")
         parser.add_argument("--password-stdin", action="store_true", help="Read the password from standard input.")
+        parser.add_argument("--if-missing", action="store_true", help="Do nothing if there is a user of that name.")
         parser.add_argument("--maintainer", action="store_true", help="May also use the admin pages.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the command."""
+        if options["if_missing"] and contributors().filter(user__username=options["username"]).exists():
+            return
         given = sys.stdin.readline().rstrip("\n") if options["password_stdin"] else None
         try:
             _, password = contributor_create(

@@ -12,6 +12,7 @@ from common.config_text import ConfigError, overlay
 from common.parameters import default_text
 from server.errors import InvalidSettings
 from server.runs.models import PromotionRule
+from server.runs.selectors import run_by_name
 from server.runs.services import run_create
 
 
@@ -36,9 +37,12 @@ class Command(BaseCommand):
         parser.add_argument("--gating-share", type=float, default=1.0)
         parser.add_argument("--rating-share", type=float, default=0.0)
         parser.add_argument("--lease-seconds", type=int, default=4 * 3600)
+        parser.add_argument("--if-missing", action="store_true", help="do nothing if there is a run of that name")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the command."""
+        if options["if_missing"] and run_by_name(options["name"]) is not None:
+            return
         try:
             run = run_create(
                 name=options["name"],

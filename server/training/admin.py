@@ -1,0 +1,23 @@
+"""Training in the admin: to be read, and a stuck trainer's lease to be taken away."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from server.training.models import TrainingMetric, TrainingState
+
+
+@admin.register(TrainingState)
+class TrainingStateAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
+    """One line per run."""
+
+    list_display = ("run", "samples", "activity", "trouble", "lease_owner", "lease_until", "saved_at")
+    readonly_fields = ("run", "samples", "checkpoint", "previous_checkpoint", "saved_at", "last_candidate_samples")
+
+
+@admin.register(TrainingMetric)
+class TrainingMetricAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
+    """What was measured."""
+
+    list_display = ("run", "samples", "rows", "samples_per_second", "waiting_share", "created_at")
+    list_filter = ("run",)

@@ -1,0 +1,9 @@
+"""Registration of the app."""
+
+from django.apps import AppConfig
+
+
+class TrainingConfig(AppConfig):
+    """Training of networks from counted games."""
+
+    name = "server.training"

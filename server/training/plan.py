@@ -1,0 +1,75 @@
+"""The training that a run's settings describe. Imports torch: for training workers and management commands.
+
+A run's `training_settings` is a JSON object laid over a recipe::
+
+    {"recipe": "paper", "batch": 128, "optimizer": {"rate_scale": 2}, "bucket": {"samples_per_epoch": 20000}}
+
+Its keys are those of `nets.training_config.TrainConfig`, nested as there, and of `TrainingPlan`. ``recipe`` is the name
+of a recipe, or an object with its ``name`` and the fields of `nets.losses.Recipe` that differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from nets.config import named
+from nets.training_config import TrainConfig, recipe_config
+from server.errors import InvalidSettings
+from server.runs.models import Run
+
+_FIXED: Final = ("net", "length")
+"""Given by the run itself."""
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """A run's training, and how this server feeds it."""
+
+    config: TrainConfig
+    shard_rows: int = 10_000
+    """Games are gathered until they have so many rows; only whole shards are trained on."""
+    checkpoint_seconds: float = 300.0
+    """Longest time of training that a killed trainer has to repeat."""
+    slice_seconds: float = 20.0
+    """Length of one task."""
+
+
+def plan_of(run: Run) -> TrainingPlan:
+    """The plan of ``run``.
+
+    Raises:
+        InvalidSettings: an unknown architecture, recipe or field, or a value out of range.
+    """
+    settings = dict(run.training_settings)
+    own = {
+        field.name: settings.pop(field.name)
+        for field in fields(TrainingPlan)
+        if field.name != "config" and field.name in settings
+    }
+    recipe = settings.pop("recipe", "paper")
+    recipe = recipe if isinstance(recipe, dict) else {"name": recipe}
+    try:
+        for name in _FIXED:
+            if name in settings:
+                raise ValueError(f"{name!r} is a field of the run itself")
+        base = recipe_config(recipe["name"], named(run.architecture), length=run.data_board_len).to_json()
+        base["recipe"] |= recipe
+        plan = TrainingPlan(TrainConfig.from_json(_merged(base, settings, "")), **own)
+        if plan.shard_rows < 1 or plan.checkpoint_seconds <= 0 or not 0 < plan.slice_seconds <= 60:
+            raise ValueError("shard_rows and checkpoint_seconds must be positive, slice_seconds at most 60")
+    except (ValueError, TypeError, KeyError) as error:
+        raise InvalidSettings(f"training settings of the run {run.name}: {error}") from error
+    return plan
+
+
+def _merged(base: Mapping[str, Any], changes: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """``base`` with the values of ``changes``, objects within objects; a key that ``base`` lacks is an error."""
+    merged = dict(base)
+    for key, value in changes.items():
+        if key not in base:
+            raise ValueError(f"there is no setting {place + key!r}; there are: {', '.join(sorted(base))}")
+        inner = base[key]
+        merged[key] = _merged(inner, value, f"{place}{key}.") if isinstance(inner, dict) else value
+    return merged

@@ -1,0 +1,153 @@
+"""One run's trainer in this process: made or taken up from a checkpoint, run in slices, saved, exported.
+
+Knows the trainer, the shards and the storage; who may train, and what the database says, is the services' business.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from django.conf import settings
+from django.core.files import File
+
+from nets import checkpoint as checkpoints
+from nets.checkpoint import CheckpointFolder
+from nets.data import DataFolder
+from nets.exchange import record_of, trainable_module_of
+from nets.katago_file import read_net, write_net
+from nets.model import Net
+from nets.trainer import Outcome, SliceReport, Trainer
+from server.networks.models import Network
+from server.runs.models import Run
+from server.storage import content_name, load, store_as
+from server.training.plan import TrainingPlan, plan_of
+from server.training.shards import ShardFolder
+
+SUFFIX = ".safetensors"
+MAX_STEPS = 1 << 30
+
+
+@dataclass
+class Session:
+    """A trainer and where its data lie. ``checkpoint`` is the storage name of what it went on from or saved last."""
+
+    plan: TrainingPlan
+    trainer: Trainer
+    shards: ShardFolder
+    folder: Path
+    checkpoint: str
+    saved_at: float
+    unsaved: bool = False
+
+    def run(self, stop: Callable[[], bool]) -> SliceReport:
+        """Train for at most a slice.
+
+        A pass whose files are not on this host (its plan came from another one) is given up; a new one is drawn.
+        """
+        arguments = {"max_steps": MAX_STEPS, "max_seconds": self.plan.slice_seconds, "stop": stop}
+        try:
+            report = self.trainer.run(**arguments)  # type: ignore[arg-type]
+        except FileNotFoundError:
+            self.trainer.close()
+            report = self.trainer.run(**arguments)  # type: ignore[arg-type]
+        self.unsaved |= report.steps > 0
+        return report
+
+    def save_due(self, report: SliceReport) -> bool:
+        """Whether to save now: at the end of an epoch, when enough time has passed, and whenever it was stopped."""
+        ended = report.outcome in (Outcome.EPOCH_DONE, Outcome.STOPPED)
+        return self.unsaved and (ended or time.monotonic() - self.saved_at >= self.plan.checkpoint_seconds)
+
+    def save(self) -> str:
+        """Write a checkpoint to the disk and the storage; its name there."""
+        path = self.trainer.save()
+        assert path is not None, "a session trains in one process"
+        name = content_name("checkpoints", _sha256(path), SUFFIX)
+        with path.open("rb") as stream:
+            self.checkpoint = store_as(name, File(stream, name=path.name))
+        self.saved_at = time.monotonic()
+        self.unsaved = False
+        return self.checkpoint
+
+    @property
+    def candidate_due(self) -> bool:
+        """Whether the training stands at the end of an epoch."""
+        return self.trainer.samples > 0 and self.trainer.epoch_left <= 0
+
+    def export(self, name: str) -> Path:
+        """Write the averaged net as a network file; its path."""
+        path = self.folder / "export" / f"{name}.bin.gz"
+        path.parent.mkdir(exist_ok=True)
+        write_net(record_of(self.trainer.averager.averaged_net(), name), path)
+        return path
+
+    def close(self) -> None:
+        """End the trainer's threads."""
+        self.trainer.close()
+
+
+def open_session(run: Run, checkpoint: str) -> Session:
+    """A trainer that goes on from ``checkpoint`` (a name in the storage), or begins with the run's first network.
+
+    Raises:
+        InvalidSettings: the run's training settings are wrong.
+        CheckpointError: the checkpoint cannot be read, or belongs to other settings.
+        OSError: the storage failed.
+    """
+    plan = plan_of(run)
+    folder = Path(settings.DATA_DIR) / "training" / run.name
+    shards = ShardFolder(folder / "rows", run.pk, run.data_board_len, plan.shard_rows)
+    shards.prepare()
+    local = CheckpointFolder(folder / "checkpoints")
+    first = _first_net(run, folder)
+    if first is not None:
+        plan = dataclasses.replace(plan, config=dataclasses.replace(plan.config, net=first.config))
+    trainer = Trainer(
+        plan.config,
+        DataFolder([shards.folder]),
+        local,
+        device="cuda" if torch.cuda.is_available() else "cpu",
+        initial=first,
+    )
+    if checkpoint:
+        path = _fetch(checkpoint, local.folder)
+        trainer.take_up(checkpoints.read(path), checkpoint)
+    return Session(plan, trainer, shards, folder, checkpoint, time.monotonic())
+
+
+def _first_net(run: Run, folder: Path) -> Net | None:
+    """The net that a run starts from: its newest seed with a file, or None for random weights."""
+    seed = Network.objects.filter(run=run, state="seed", is_random=False).order_by("-pk").first()
+    if seed is None:
+        return None
+    path = folder / "seed.bin.gz"
+    path.write_bytes(load(seed.file))
+    return trainable_module_of(read_net(path))
+
+
+def _fetch(checkpoint: str, folder: Path) -> Path:
+    """The checkpoint of that storage name on this disk: the local one if it is the same, else a copy."""
+    current = folder / checkpoints.CURRENT
+    wanted = Path(checkpoint).stem
+    if current.is_file() and _sha256(current) == wanted:
+        return current
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / "fetched.tmp"
+    temporary.write_bytes(load(checkpoint))
+    if _sha256(temporary) != wanted:
+        temporary.unlink()
+        raise checkpoints.CheckpointError(f"the stored checkpoint {checkpoint} is damaged")
+    os.replace(temporary, current)
+    return current
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

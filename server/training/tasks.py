@@ -1,0 +1,34 @@
+"""Celery's way to the services of this app. A worker of this queue runs one process: ``--pool solo``.
+
+The services, and torch with them, are imported by the first task, since every worker loads this module.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from celery import shared_task
+from celery.signals import worker_shutting_down
+
+from server.runs import selectors as runs
+
+stopping = threading.Event()
+"""Set when this process is asked to end: the running slice stops and saves."""
+
+
+@shared_task(ignore_result=True)
+def train() -> None:
+    """Train every open run for a slice; asks for the next slice itself while there is something to train."""
+    from server.training import services
+
+    go_on = False
+    for run in runs.open_runs():
+        go_on |= services.training_slice(run, stopping)
+    if go_on and not stopping.is_set():
+        train.delay()
+
+
+@worker_shutting_down.connect
+def _stop_slice(**_: Any) -> None:
+    stopping.set()
