@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from common.go.basics import COLUMN_LETTERS
-from server.web.board import Frame, Point, position
+from common import sgf
+from common.go.basics import BLACK, COLUMN_LETTERS
+from common.sgf_record import move_comment
+from server.web.board import Frame, Point, frames, position
 
 MARGIN: Final = 1.0
 """Space between the edge of the picture and the first line, in distances of lines."""
@@ -78,3 +80,26 @@ class ViewedGame:
         bottom = self.y_size - 1 + 1.6 * MARGIN
         columns = [(x + MARGIN, bottom, COLUMN_LETTERS[x]) for x in range(self.x_size)]
         return columns + [(0.4 * MARGIN, y + MARGIN, str(self.y_size - y)) for y in range(self.y_size)]
+
+
+_LETTER: Final = {BLACK: "B", 3 - BLACK: "W"}
+
+
+def read(text: str) -> ViewedGame:
+    """A stored game, ready to be shown.
+
+    Raises:
+        SgfError: the record cannot be read.
+    """
+    record = sgf.read(text)
+    initial = tuple((_LETTER[colour], (x, y)) for colour, x, y in record.stones)
+    moves = [(_LETTER[move.colour], None if move.is_pass_for_ko else move.at) for move in record.moves]
+    return ViewedGame(
+        x_size=record.x_size,
+        y_size=record.y_size,
+        initial=initial,
+        frames=tuple(frames(record.x_size, record.y_size, initial, moves)),
+        comments=tuple(move_comment(move, None) for move in record.moves),
+        result=record.result or "",
+        rules=record.rules.sgf_name(),
+    )
