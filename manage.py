@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Django's command line. Without DATABASE_URL it uses a PostgreSQL of its own in the data folder (server/database.py)."""
+"""Django's command line. Without DATABASE_URL it uses a PostgreSQL of its own in the data folder."""
 
 from __future__ import annotations
 

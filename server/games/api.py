@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import IsAuthenticatedOrReadOnly
 from rest_framework.request import Request
@@ -22,7 +23,16 @@ from common.wire import (
     own_client_version,
 )
 from server.accounts.selectors import require_contributor
-from server.api import network_name_of, network_url, paged, read_form, refuse_oversized_body, run_name_of, run_url
+from server.api import (
+    form_schema,
+    network_name_of,
+    network_url,
+    paged,
+    read_form,
+    refuse_oversized_body,
+    run_name_of,
+    run_url,
+)
 from server.errors import GameExists, GameRefused
 from server.games.models import Game, GameKind
 from server.games.selectors import games
@@ -107,14 +117,14 @@ class TrainingGamesApi(_GamesApi):
     kind = GameKind.TRAINING
     form = TrainingGameUpload
 
-    @extend_schema(operation_id="training_game_list", responses={200: dict})
+    @extend_schema(operation_id="training_game_list", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:
         """Answer a page of training games, newest first."""
         return self.list(request)
 
     @extend_schema(
         operation_id="training_game_upload",
-        request={"multipart/form-data": TrainingGameUpload},
+        request={"multipart/form-data": form_schema(TrainingGameUpload, "sgf_file", "training_data_file")},
         responses={201: UploadAnswer, 200: UploadAnswer, 400: ErrorAnswer, 401: ErrorAnswer, 403: ErrorAnswer},
     )
     def post(self, request: Request) -> Response:
@@ -128,14 +138,14 @@ class RatingGamesApi(_GamesApi):
     kind = GameKind.RATING
     form = RatingGameUpload
 
-    @extend_schema(operation_id="rating_game_list", responses={200: dict})
+    @extend_schema(operation_id="rating_game_list", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:
         """Answer a page of rating games, newest first."""
         return self.list(request)
 
     @extend_schema(
         operation_id="rating_game_upload",
-        request={"multipart/form-data": RatingGameUpload},
+        request={"multipart/form-data": form_schema(RatingGameUpload, "sgf_file")},
         responses={201: UploadAnswer, 200: UploadAnswer, 400: ErrorAnswer, 401: ErrorAnswer, 403: ErrorAnswer},
     )
     def post(self, request: Request) -> Response:
@@ -146,7 +156,7 @@ class RatingGamesApi(_GamesApi):
 class GameApi(APIView):
     """One game."""
 
-    @extend_schema(operation_id="game_details", responses={200: dict})
+    @extend_schema(operation_id="game_details", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, kind: str, key: int) -> Response:
         """Answer the game of that kind and id."""
         game = games(kind=GameKind(kind)).filter(pk=key).first()

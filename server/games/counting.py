@@ -49,11 +49,11 @@ class Counts:
             for key, columns in theirs.items():
                 for name, change in columns.items():
                     mine[key][name] += sign * change
-        for key, change in other.gates.items():
+        for key, theirs_at_gate in other.gates.items():
             gate = self.gates.setdefault(key, GateChange())
-            gate.pending += sign * change.pending
-            gate.played += sign * change.played
-            gate.half_points += sign * change.half_points
+            gate.pending += sign * theirs_at_gate.pending
+            gate.played += sign * theirs_at_gate.played
+            gate.half_points += sign * theirs_at_gate.half_points
 
     @staticmethod
     def apply_to(model: type[Model], changes: Columns) -> None:

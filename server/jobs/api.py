@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from drf_spectacular.utils import extend_schema
+from typing import Final
+
+from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,7 +20,7 @@ from common.wire import (
     own_client_version,
 )
 from server.accounts.selectors import require_contributor
-from server.api import read_form, refuse_oversized_body, run_url
+from server.api import form_schema, read_form, refuse_oversized_body, run_url
 from server.errors import NoJob
 from server.jobs.models import Job, JobKind
 from server.jobs.services import job_request
@@ -50,6 +52,12 @@ def task_of(request: Request, job: Job) -> SelfplayTask | RatingTask:
     )
 
 
+TASK: Final = PolymorphicProxySerializer(
+    component_name="Task", serializers=[SelfplayTask, RatingTask], resource_type_field_name=None
+)
+"""Either kind of task, for the schema."""
+
+
 class TaskApi(APIView):
     """Hands out jobs."""
 
@@ -57,8 +65,8 @@ class TaskApi(APIView):
 
     @extend_schema(
         operation_id="task_request",
-        request={"multipart/form-data": TaskRequest},
-        responses={200: SelfplayTask | RatingTask, 400: ErrorAnswer, 401: ErrorAnswer, 403: ErrorAnswer},
+        request={"multipart/form-data": form_schema(TaskRequest)},
+        responses={200: TASK, 400: ErrorAnswer, 401: ErrorAnswer, 403: ErrorAnswer},
     )
     def post(self, request: Request) -> Response:
         """Choose a job, lease it and answer it."""

@@ -159,21 +159,22 @@ def candidate_admit(candidate: Network) -> Gate | None:
     Candidates whose gate has not begun give way to the new one. Inside the caller's transaction.
     """
     run = Run.objects.select_for_update(no_key=True).get(pk=candidate.run_id)
-    if run.promotion_rule == PromotionRule.ALWAYS or run.current_network_id is None:
+    current = run.current_network
+    if run.promotion_rule == PromotionRule.ALWAYS or current is None:
         _promote(run, candidate)
         return None
     for gate in Gate.objects.select_for_update(no_key=True).filter(run=run, state=GateState.OPEN).order_by("pk"):
         if gate.handed_out == 0:
             _close_gate(gate, GateState.SUPERSEDED)
             _reject(gate.candidate_id)
-    return _open_gate(run, candidate)
+    return _open_gate(run, current, candidate)
 
 
-def _open_gate(run: Run, candidate: Network) -> Gate:
+def _open_gate(run: Run, opponent: Network, candidate: Network) -> Gate:
     gate = Gate(
         run=run,
         candidate=candidate,
-        opponent_id=run.current_network_id,
+        opponent=opponent,
         games=run.gate_games,
         required=run.gate_required,
     )
@@ -228,18 +229,22 @@ def _conclude(gate: Gate) -> None:
 
 
 def _promote(run: Run, network: Network) -> None:
-    """Make ``network`` current, with the run locked. Other open gates are over: older candidates are rejected, younger meet the new one."""
+    """Make ``network`` current, with the run locked.
+
+    Other open gates are over: older candidates are rejected, younger ones get a gate against the new network.
+    """
     network.state = NetworkState.ACCEPTED
     network.training_games_enabled = True
     network.save(update_fields=["state", "training_games_enabled"])
     run.current_network = network
     run.save(update_fields=["current_network"])
+    logger.info("network %s is now the current one of run %s", network.name, run.name)
     for other in Gate.objects.select_for_update(no_key=True).filter(run=run, state=GateState.OPEN).order_by("pk"):
         _close_gate(other, GateState.SUPERSEDED)
         if other.candidate_id < network.pk:
             _reject(other.candidate_id)
         else:
-            _open_gate(run, Network.objects.get(pk=other.candidate_id))
+            _open_gate(run, network, Network.objects.get(pk=other.candidate_id))
 
 
 def _close_gate(gate: Gate, state: GateState) -> None:

@@ -8,6 +8,7 @@ from typing import IO, Any, Final
 
 from django.core.files.storage import default_storage
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -72,7 +73,7 @@ class NewestTrainingNetworkApi(APIView):
 class NetworkListApi(APIView):
     """All networks."""
 
-    @extend_schema(operation_id="network_list", responses={200: dict})
+    @extend_schema(operation_id="network_list", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:
         """Answer a page of networks, newest first; ``?run__name=`` keeps those of one run."""
         found = networks()
@@ -85,7 +86,7 @@ class NetworkListApi(APIView):
 class NetworkApi(APIView):
     """One network."""
 
-    @extend_schema(operation_id="network_details", responses={200: dict})
+    @extend_schema(operation_id="network_details", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, name: str) -> Response:
         """Answer the network of that name."""
         network = network_by_name(name)

@@ -9,8 +9,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from server.runs.models import Run, RunTotals
-from server.runs.services import config_faults, run_save
 from server.runs.revisions import parse_revisions
+from server.runs.services import config_faults, run_save
 
 
 class RunForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable without stubs
@@ -18,7 +18,7 @@ class RunForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable w
 
     class Meta:
         model = Run
-        fields = "__all__"  # noqa: DJ007  maintainers may change every setting
+        fields = "__all__"
 
     def clean(self) -> dict[str, Any] | None:
         """Check the texts that clients and the server parse."""

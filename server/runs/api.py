@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -63,7 +64,7 @@ class CurrentRunApi(APIView):
 class RunListApi(APIView):
     """All runs."""
 
-    @extend_schema(operation_id="run_list", responses={200: dict})
+    @extend_schema(operation_id="run_list", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:
         """Answer a page of runs, newest first."""
         return paged(request, self, runs(), lambda run: run_details(request, run))
@@ -72,7 +73,7 @@ class RunListApi(APIView):
 class RunApi(APIView):
     """One run."""
 
-    @extend_schema(operation_id="run_details", responses={200: dict})
+    @extend_schema(operation_id="run_details", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, name: str) -> Response:
         """Answer the run of that name."""
         run = run_by_name(name)

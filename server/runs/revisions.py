@@ -51,9 +51,8 @@ def parse_revisions(text: str) -> list[RevisionRule]:
             except ValueError:
                 raise ValueError(f"line {number}: {words[2]!r} is not a date such as 2030-01-31") from None
         else:
-            raise ValueError(
-                f"line {number}: expected 'REVISION', 'REVISION until DATE' or 'REVISION refused REASON', found {line!r}"
-            )
+            forms = "'REVISION', 'REVISION until DATE' or 'REVISION refused REASON'"
+            raise ValueError(f"line {number}: expected {forms}, found {line!r}")
     return rules
 
 

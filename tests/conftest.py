@@ -1,0 +1,56 @@
+"""What all tests share: Django's settings for tests, and one PostgreSQL that starts when the first test asks for it.
+
+pytest-django has loaded the settings when this file is read, so they are changed here and not in the environment; the
+environment is set too, for tests that start processes. A DATABASE_URL that is set already is used as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from server import database
+from server.settings import database_settings
+
+_FOLDER = Path(tempfile.mkdtemp(prefix="tengen-test-"))
+_FOLDER.chmod(0o755)  # started by root, PostgreSQL runs as another user
+_POSTGRES = _FOLDER / "postgres"
+_OWN_DATABASE = not os.environ.get("DATABASE_URL")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Point Django to a database that need not run yet, and to a folder of this test run."""
+    os.environ.setdefault("SECRET_KEY", "for tests")
+    os.environ.setdefault("DATABASE_URL", f"postgresql://postgres:@/postgres?host={_POSTGRES}")
+    os.environ["DATA_DIR"] = str(_FOLDER / "data")
+    settings.SECRET_KEY = os.environ["SECRET_KEY"]
+    settings.DATABASES["default"].update(database_settings(os.environ["DATABASE_URL"]))
+    settings.MEDIA_ROOT = _FOLDER / "data" / "files"
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.HTTPS = settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
+    settings.SECURE_HSTS_SECONDS = 0
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.CELERY_BROKER_URL = "memory://"
+    settings.CELERY_BROKER_TRANSPORT_OPTIONS = {}
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop what was started and remove the folder."""
+    if _OWN_DATABASE:
+        database.stop(_POSTGRES)
+    shutil.rmtree(_FOLDER, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> Iterator[None]:
+    """Start PostgreSQL; pytest-django asks for this before it makes the test database."""
+    if _OWN_DATABASE:
+        url = database.start(_POSTGRES, durable=False)
+        settings.DATABASES["default"]["HOST"] = database_settings(url)["HOST"]
+    yield
