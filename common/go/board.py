@@ -12,16 +12,21 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from common.go.points import BLACK, EMPTY, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, WALL, WHITE
+from common.go.points import BLACK, EMPTY, MAX_LENGTH, MIN_LENGTH, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, WALL, WHITE
 from common.go.zobrist import STONE_KEYS
 
 
 @njit(cache=True, nogil=True)
-def reset(state: Any, x_size: int, y_size: int) -> None:
+def reset(state: Any, x_size: int, y_size: int) -> bool:
     """Make ``state`` an empty board of ``x_size`` columns and ``y_size`` rows (2 to 19); rules stay as they are.
 
-    Everything else becomes 0; `common.go.play.begin` must follow before the first turn.
+    `common.go.play.begin` must follow before the first turn.
+
+    Returns:
+        False, leaving ``state`` as it was, for an impossible size.
     """
+    if not (MIN_LENGTH <= x_size <= MAX_LENGTH and MIN_LENGTH <= y_size <= MAX_LENGTH):
+        return False
     state["x_size"] = x_size
     state["y_size"] = y_size
     colour = state["colour"]
@@ -42,6 +47,7 @@ def reset(state: Any, x_size: int, y_size: int) -> None:
     state["ko_point"] = NO_POINT
     for index in range(3):
         state["captured"][index] = 0
+    return True
 
 
 @njit(cache=True, nogil=True)

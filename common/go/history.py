@@ -61,7 +61,8 @@ def contains(history: Any, key: Any, start: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def rewind(history: Any, count: int) -> None:
-    """Take back the newest keys until ``count`` are left."""
+    """Take back the newest keys until ``count`` (at least 0) are left."""
+    count = max(count, 0)
     table = history["table_index"]
     slots = history["slot"]
     for index in range(history["count"] - 1, count - 1, -1):

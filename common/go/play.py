@@ -92,11 +92,16 @@ def set_handicap_stones(state: Any, stones: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def begin(state: Any, history: Any, to_move: int, phase: int) -> None:
+def begin(state: Any, history: Any, to_move: int, phase: int) -> bool:
     """Start the record of a game on the board that has been set up, in ``phase`` 0, 1 or 2.
 
     Needs the rules fields and the stones; sets everything else, bonuses included, and empties the history.
+
+    Returns:
+        False, doing nothing, if ``to_move`` is no colour or ``phase`` no phase.
     """
+    if not BLACK <= to_move <= WHITE or not 0 <= phase <= 2:
+        return False
     keys.rewind(history, 0)
     state["to_move"] = to_move
     state["finished"] = 0
@@ -127,6 +132,7 @@ def begin(state: Any, history: Any, to_move: int, phase: int) -> None:
     set_handicap_stones(state, black if white == 0 and black > 1 else 0)
     _start_phase(state, history, phase)
     _add_situation(state, history)
+    return True
 
 
 # -- legality --
@@ -382,15 +388,23 @@ def play(state: Any, history: Any, point: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def take_turn(state: Any, history: Any, colour: int) -> None:
-    """Give the turn to ``colour`` out of order, as interfaces may; repetition and passes so far are forgotten."""
+def take_turn(state: Any, history: Any, colour: int) -> bool:
+    """Give the turn to ``colour`` out of order, as interfaces may; repetition and passes so far are forgotten.
+
+    Nothing happens if it is the turn of ``colour`` already.
+
+    Returns:
+        False, doing nothing, if ``colour`` is no colour or the history is full.
+    """
+    if not BLACK <= colour <= WHITE or keys.is_full(history, KEYS_PER_TURN):
+        return False
     if state["to_move"] == colour:
-        return
+        return True
     state["to_move"] = colour
     state["ko_point"] = NO_POINT
     state["consecutive_passes"] = 0
     state["ladder_known"][0] = 0
     _restart_repetition(state, history)
     state["pass_keys_start"] = history["count"]
-    if not keys.is_full(history, KEYS_PER_TURN):
-        _add_situation(state, history)
+    _add_situation(state, history)
+    return True

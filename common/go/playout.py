@@ -25,7 +25,7 @@ def random_below(random: Any, bound: int) -> int:
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     word ^= word >> np.uint64(31)
-    return np.int64(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+    return int(np.int64(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32)))
 
 
 @njit(cache=True, nogil=True)
@@ -33,7 +33,7 @@ def fills_own_eye(state: Any, point: int) -> bool:
     """Whether every neighbour of ``point`` on the board is a stone of the player to move."""
     colour = state["colour"]
     own = state["to_move"]
-    return (
+    return bool(
         (colour[point - STRIDE] == own or colour[point - STRIDE] == WALL)
         and (colour[point - 1] == own or colour[point - 1] == WALL)
         and (colour[point + 1] == own or colour[point + 1] == WALL)
