@@ -32,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.SECRET_KEY = os.environ["SECRET_KEY"]
     settings.DATABASES["default"].update(database_settings(os.environ["DATABASE_URL"]))
     settings.MEDIA_ROOT = _FOLDER / "data" / "files"
+    settings.STATIC_ROOT = _FOLDER / "static"
+    settings.STATIC_ROOT.mkdir()
     settings.ALLOWED_HOSTS = ["*"]
     settings.HTTPS = settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
     settings.SECURE_HSTS_SECONDS = 0

@@ -101,5 +101,5 @@ def read(text: str) -> ViewedGame:
         frames=tuple(frames(record.x_size, record.y_size, initial, moves)),
         comments=tuple(move_comment(move, None) for move in record.moves),
         result=record.result or "",
-        rules=record.rules.sgf_name(),
+        rules=record.rules.sgf_name,
     )
