@@ -26,6 +26,8 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _COMPRESSION_LEVEL: Final = 6
 _MAX_HEADER: Final = 4096
 _CHUNK: Final = 1 << 18
+_BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OverflowError)
+"""What zipfile raises for archives that are damaged, encrypted or compressed in another way."""
 
 
 class RowsError(ValueError):
@@ -94,8 +96,27 @@ def read_arrays(
         try:
             with zipfile.ZipFile(file) as archive:
                 return _read_members(archive, wanted, limits)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OverflowError) as error:
+        except _BROKEN as error:
             raise RowsError("not_zip", f"not a readable zip archive of arrays, perhaps cut short: {error}") from error
+
+
+def rows_in_file(path: str | os.PathLike[str], member: str) -> int:
+    """Rows that the array ``member`` of the archive at ``path`` declares; only its header is inflated.
+
+    Raises ``RowsError`` (not_zip, missing, bad_member, pickle), ``OSError``.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            if member not in names:
+                raise RowsError("missing", f"the archive lacks {member}")
+            with archive.open(names[member]) as stream:
+                shape, _, _ = _read_header(stream, member)
+    except _BROKEN as error:
+        raise RowsError("not_zip", f"not a readable zip archive of arrays, perhaps cut short: {error}") from error
+    if not shape:
+        raise RowsError("bad_member", f"the array {member} has no rows at all")
+    return shape[0]
 
 
 def _read_members(archive: zipfile.ZipFile, wanted: Mapping[str, np.dtype[Any]], limits: Limits) -> dict[str, Array]:

@@ -265,11 +265,12 @@ class ArraySpec:
         return shapes[self.field]
 
 
+GLOBAL_TARGETS_MEMBER: Final = "globalTargetsNC"
 ARRAYS: Final = (
     ArraySpec("binaryInputNCHWPacked", "packed_planes", np.dtype("u1"), True),
     ArraySpec("globalInputNC", "global_inputs", np.dtype("<f4"), True),
     ArraySpec("policyTargetsNCMove", "policy_targets", np.dtype("<i2"), True),
-    ArraySpec("globalTargetsNC", "global_targets", np.dtype("<f4"), True),
+    ArraySpec(GLOBAL_TARGETS_MEMBER, "global_targets", np.dtype("<f4"), True),
     ArraySpec("scoreDistrN", "score_distribution", np.dtype("i1"), True),
     ArraySpec("valueTargetsNCHW", "value_targets", np.dtype("i1"), True),
     ArraySpec("qValueTargetsNCMove", "q_values", np.dtype("<i2"), False),

@@ -23,8 +23,6 @@ from nets.heads import HEADS, Head, Loss, RowWeight, Shape, Target, Term, Unit, 
 from nets.targets import Targets
 
 RECIPES: Final = ("today", "paper")
-SECOND_HEADS_SHARES: Final = (0.2, 0.8)
-"""Shares of the exported heads and of the second ones, behind the batch norm, in the total."""
 _GRADIENT_FLOOR: Final = 0.05
 _SQUARED_ERROR_VERSION: Final = 14
 """First model version whose error outputs are softplus(x/2)² instead of softplus(x)."""

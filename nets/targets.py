@@ -10,7 +10,7 @@ Shapes: N rows, L the tensor's edge, P = L·L + 1 moves, B score bins. All value
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import numpy as np
@@ -84,6 +84,8 @@ class RowBatch:
     score_distribution: Tensor  #  int8 [N, B]
     value_targets: Tensor  #       int8 [N, 5, L, L]
     q_values: Tensor  #            int16 [N, 3, P]
+    full: bool
+    """Whether every board fills the tensor."""
 
     @property
     def count(self) -> int:
@@ -92,11 +94,15 @@ class RowBatch:
 
     def to(self, device: torch.device) -> RowBatch:
         """The same on ``device``; asynchronously where the memory is pinned."""
-        return RowBatch(*(getattr(self, field.name).to(device, non_blocking=True) for field in fields(self)))
+        return self._each(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pin_memory(self) -> RowBatch:
         """The same in page-locked memory, from which a GPU copies asynchronously."""
-        return RowBatch(*(getattr(self, field.name).pin_memory() for field in fields(self)))
+        return self._each(lambda tensor: tensor.pin_memory())
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> RowBatch:
+        tensors = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "full"}
+        return replace(self, **{name: change(tensor) for name, tensor in tensors.items()})
 
 
 def make_batch(rows: Rows, *, symmetry: int = 0, kept: npt.NDArray[np.bool_] | None = None) -> RowBatch:
@@ -110,8 +116,20 @@ def make_batch(rows: Rows, *, symmetry: int = 0, kept: npt.NDArray[np.bool_] | N
         planes, values = apply_symmetry(planes, symmetry), apply_symmetry(values, symmetry)
         policy = _moves_symmetry(policy, symmetry, rows.length)
         q_values = _moves_symmetry(q_values, symmetry, rows.length)
-    arrays = (planes, global_inputs, policy, rows.global_targets, rows.score_distribution, values, q_values)
-    return RowBatch(*(torch.from_numpy(np.ascontiguousarray(array)) for array in arrays))
+    return RowBatch(
+        _tensor(planes),
+        _tensor(global_inputs),
+        _tensor(policy),
+        _tensor(rows.global_targets),
+        _tensor(rows.score_distribution),
+        _tensor(values),
+        _tensor(q_values),
+        full=bool(planes[:, InputPlane.ON_BOARD].all()),
+    )
+
+
+def _tensor(array: npt.NDArray[Any]) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array))
 
 
 class Targets:

@@ -1,0 +1,284 @@
+"""Where training rows come from: folders of ``.npz`` files, chosen by the window, shuffled, cut into batches.
+
+Knows files, their order and their row counts, and how a pass over them is planned so that it can be resumed at any
+batch. Knows nothing of losses or of the server. Reads our own files and those of KataGo's self-play and shuffler
+(training-data.md 1 and 6); window: ``nets/window.py``; augmentation: ``nets/targets.py``. Specification: training.md
+6 and 7.
+
+A *pass* goes once over a random choice of the window's files. Its *chunks* are groups of whole files that fit into
+memory together; the rows of a chunk are shuffled as one. What a batch holds depends on nothing but the plan, the seed
+and the batch's place in the pass, so a position is three numbers and no generator's state.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from common.npz import RowsError, rows_in_file
+from common.rows import GLOBAL_TARGETS_MEMBER, Rows, read_npz, row_bytes
+from nets.targets import NUM_SYMMETRIES, RowBatch, draw_history, make_batch
+from nets.window import WindowConfig, countable_rows, newest, window_rows
+
+_RANDOM_FOLDER: Final = "random"
+"""A folder of this name in a file's path marks rows of random play."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of rows."""
+
+    path: str
+    rows: int
+    modified: float
+    """Seconds; the age of data is the file's modification time."""
+
+    @property
+    def is_random_play(self) -> bool:
+        """Whether its games were played before there was a net."""
+        return _RANDOM_FOLDER in Path(self.path).parts[:-1]
+
+
+class DataFolder:
+    """The row files below some folders; looks again when asked, and opens only what is new."""
+
+    def __init__(self, folders: Sequence[str | Path]) -> None:
+        self.folders = [Path(folder) for folder in folders]
+        self._known: dict[str, DataFile] = {}
+        self.refused: dict[str, str] = {}
+        """Path -> reason, of files that cannot be read."""
+
+    def scan(self) -> list[DataFile]:
+        """All readable files with at least one row, oldest first. Raises ``FileNotFoundError`` for a missing folder."""
+        found: dict[str, DataFile] = {}
+        for folder in self.folders:
+            if not folder.is_dir():
+                raise FileNotFoundError(f"the data folder {folder} does not exist")
+            for path in folder.rglob("*.npz"):
+                with suppress(FileNotFoundError):  # a file may go while we look
+                    self._look(path, found)
+        self._known = found
+        usable = [file for file in found.values() if file.rows > 0]
+        return sorted(usable, key=lambda file: (file.modified, file.path))
+
+    def _look(self, path: Path, found: dict[str, DataFile]) -> None:
+        modified = path.stat().st_mtime
+        known = self._known.get(str(path))
+        if known is not None and known.modified == modified:
+            found[str(path)] = known
+            return
+        try:
+            found[str(path)] = DataFile(str(path), rows_in_file(path, GLOBAL_TARGETS_MEMBER), modified)
+        except (RowsError, zipfile.BadZipFile) as error:
+            self.refused[str(path)] = str(error)
+            found[str(path)] = DataFile(str(path), 0, modified)
+
+
+def in_window(files: Sequence[DataFile], config: WindowConfig) -> list[DataFile]:
+    """The newest ``files`` (given oldest first) that the window reaches; of random play at most ``min_rows`` count."""
+    played = sum(file.rows for file in files if not file.is_random_play)
+    randomly = sum(file.rows for file in files if file.is_random_play)
+    wanted = window_rows(countable_rows(played, randomly, config), config)
+    return list(files[len(files) - newest([file.rows for file in files], wanted) :])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One pass: its files in the order of use, grouped into chunks. Plain data, kept in checkpoints."""
+
+    number: int
+    length: int
+    chunks: tuple[tuple[DataFile, ...], ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows of all its files."""
+        return sum(file.rows for chunk in self.chunks for file in chunk)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "number": self.number,
+            "length": self.length,
+            "chunks": [[asdict(file) for file in chunk] for chunk in self.chunks],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Plan:
+        """The inverse of ``to_json``."""
+        chunks = tuple(tuple(DataFile(**file) for file in chunk) for chunk in data["chunks"])
+        return cls(int(data["number"]), int(data["length"]), chunks)
+
+
+def make_plan(
+    files: Sequence[DataFile], *, number: int, seed: int, length: int, max_rows: int, chunk_bytes: int
+) -> Plan:
+    """A pass over randomly chosen ``files`` that hold about ``max_rows`` rows, or over all of them.
+
+    The last file is taken with the probability that makes the expected number of rows right. A chunk takes at most
+    ``chunk_bytes`` of memory, unless a single file is larger.
+    """
+    rng = np.random.default_rng([seed, number, _PLANNING])
+    chosen: list[DataFile] = []
+    held = 0
+    for index in rng.permutation(len(files)):
+        file = files[index]
+        if held >= max_rows or (held + file.rows > max_rows and held and rng.random() > (max_rows - held) / file.rows):
+            break
+        chosen.append(file)
+        held += file.rows
+    capacity = max(1, chunk_bytes // row_bytes(length))
+    chunks: list[list[DataFile]] = []
+    room = 0
+    for file in chosen:
+        if file.rows > room:
+            chunks.append([])
+            room = capacity
+        chunks[-1].append(file)
+        room -= file.rows
+    return Plan(number, length, tuple(tuple(chunk) for chunk in chunks))
+
+
+_PLANNING: Final = 0
+_SHUFFLING: Final = 1
+_AUGMENTING: Final = 2
+"""Purposes of random draws: each has a stream of its own."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """The next batch of a plan."""
+
+    chunk: int = 0
+    batch: int = 0
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """What is varied from batch to batch."""
+
+    symmetries: bool = True
+    history_dropout: bool = True
+
+
+class Batches:
+    """The batches of one plan from a position on, made in a thread of their own, a few ahead.
+
+    ``batch`` is the joint batch of ``world`` processes, of which this one, ``rank``, gets its share: rows
+    ``rank · batch / world`` onwards of the joint batch, all under the same symmetry. What is left over at the end of a
+    chunk is dropped.
+    """
+
+    AHEAD: Final = 4
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        batch: int,
+        seed: int,
+        position: Position | None = None,
+        augmentation: Augmentation | None = None,
+        rank: int = 0,
+        world: int = 1,
+        pin_memory: bool = False,
+    ) -> None:
+        if batch % world:
+            raise ValueError(f"a joint batch of {batch} rows cannot be divided among {world} processes")
+        self.plan, self.batch, self.seed = plan, batch, seed
+        self.position = position or Position()
+        """Of the batch that `next` gives next."""
+        self._augmentation = augmentation or Augmentation()
+        self._share = slice(rank * batch // world, (rank + 1) * batch // world)
+        self._pin = pin_memory
+        self._queue: queue.Queue[tuple[Position, RowBatch] | BaseException | None] = queue.Queue(self.AHEAD)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._fill, args=(self.position,), name="batches", daemon=True)
+        self._thread.start()
+
+    def __iter__(self) -> Iterator[RowBatch]:
+        return self
+
+    def __next__(self) -> RowBatch:
+        item = self._queue.get()
+        if item is None:
+            self._queue.put(None)
+            raise StopIteration
+        if isinstance(item, BaseException):
+            self._queue.put(item)
+            raise item
+        self.position, batch = item
+        return batch
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the next batch is not ready yet."""
+        return self._queue.empty()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._stop.set()
+        with suppress(queue.Empty):
+            while True:
+                self._queue.get_nowait()
+        self._thread.join()
+
+    def _fill(self, start: Position) -> None:
+        try:
+            for item in self._make(start):
+                if not self._put(item):
+                    return
+            self._put(None)
+        except BaseException as error:  # handed to whoever asks for the next batch
+            self._put(error)
+
+    def _put(self, item: tuple[Position, RowBatch] | BaseException | None) -> bool:
+        while not self._stop.is_set():
+            with suppress(queue.Full):
+                self._queue.put(item, timeout=0.1)
+                return True
+        return False
+
+    def _make(self, start: Position) -> Iterator[tuple[Position, RowBatch]]:
+        """Batches from ``start`` on, each with the position after it."""
+        for chunk in range(start.chunk, len(self.plan.chunks)):
+            first = start.batch if chunk == start.chunk else 0
+            rows = load_chunk(self.plan.chunks[chunk], self.plan.length)
+            order = np.random.default_rng([self.seed, self.plan.number, _SHUFFLING, chunk]).permutation(rows.count)
+            for number in range(first, rows.count // self.batch):
+                joint = order[number * self.batch : (number + 1) * self.batch]
+                batch = self._augmented(rows.take(joint[self._share]), chunk, number)
+                yield Position(chunk, number + 1), batch.pin_memory() if self._pin else batch
+
+    def _augmented(self, rows: Rows, chunk: int, number: int) -> RowBatch:
+        rng = np.random.default_rng([self.seed, self.plan.number, _AUGMENTING, chunk, number])
+        symmetry = int(rng.integers(NUM_SYMMETRIES)) if self._augmentation.symmetries else 0
+        kept = draw_history(rng, self.batch)[self._share] if self._augmentation.history_dropout else None
+        return make_batch(rows, symmetry=symmetry, kept=kept)
+
+
+def load_chunk(files: Sequence[DataFile], length: int) -> Rows:
+    """All rows of ``files``. Raises ``RowsError`` naming the file that is bad or has changed."""
+    parts = []
+    for file in files:
+        try:
+            rows = read_npz(file.path, length=length)
+        except RowsError as error:
+            raise RowsError(error.reason, f"{file.path}: {error}") from error
+        if rows.count != file.rows:
+            raise RowsError("changed", f"{file.path} has {rows.count} rows; it had {file.rows} when the pass began")
+        parts.append(rows)
+    return Rows.concatenate(parts)
+
+
+def usable_batches(plan: Plan, batch: int) -> int:
+    """How many batches the plan gives."""
+    return sum(sum(file.rows for file in chunk) // batch for chunk in plan.chunks)

@@ -1,0 +1,399 @@
+"""The trainer: composes data, net, losses and optimiser into steps, and steps into slices that can be stopped anywhere.
+
+Knows the order of things within a step and an epoch; each thing itself is in a module of its own: rows and passes
+(``data``), targets, losses, optimizer, averaging, checkpoint, metrics. Knows no server, signal or clock for waiting: a
+caller runs slices and decides what to do between them. Specification: training.md.
+
+A checkpoint holds all of it, so a training that was killed repeats the same steps with the same losses.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from nets.averaging import Averager
+from nets.checkpoint import Checkpoint, CheckpointError, CheckpointFolder
+from nets.data import Batches, DataFile, DataFolder, Plan, Position, in_window, make_plan, usable_batches
+from nets.losses import Losses, LossResult, SekiScale, seki_share
+from nets.metrics import JsonLines, TermMeans
+from nets.model import Net
+from nets.optimizer import Optimizer
+from nets.processes import Processes
+from nets.targets import RowBatch, Targets
+from nets.training_config import Precision, TrainConfig
+from nets.window import TrainBucket, countable_rows
+
+_AUTOCAST: Final = {Precision.BFLOAT16: torch.bfloat16, Precision.FLOAT16: torch.float16}
+
+
+class Outcome(StrEnum):
+    """Why a slice ended."""
+
+    STEPS_DONE = "steps done"
+    TIME_OVER = "time over"
+    EPOCH_DONE = "epoch done"
+    FEW_ROWS = "too few rows"
+    BUCKET_EMPTY = "train bucket empty"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class SliceReport:
+    """What a slice did. ``losses`` are means over its steps by term, and ``total``; empty without steps."""
+
+    outcome: Outcome
+    steps: int
+    samples: int
+    """Of the whole training so far."""
+    rows: int
+    """Rows that the data folder held when it was last looked at."""
+    losses: dict[str, float]
+    samples_per_second: float
+    waiting_share: float
+    """Share of the time spent waiting for batches."""
+
+
+class LossScale:
+    """Keeps gradients of float16 within its range: the loss is multiplied before, the gradients divided after."""
+
+    GROWTH_STEPS: Final = 2000
+    START: Final = 256.0
+    MOST: Final = 65536.0
+
+    def __init__(self, *, used: bool) -> None:
+        self.used = used
+        self.value = self.START if used else 1.0
+        self.good_steps = 0
+
+    def adapt(self, *, finite: bool) -> None:
+        """After a step: halve when the gradient overflowed, double after many that did not."""
+        if not self.used:
+            return
+        self.good_steps = self.good_steps + 1 if finite else 0
+        if not finite:
+            self.value /= 2
+        elif self.good_steps % self.GROWTH_STEPS == 0:
+            self.value = min(self.MOST, self.value * 2)
+
+
+class Trainer:
+    """One training in progress: made new, or taken up from a checkpoint by ``resume``.
+
+    ``folder`` gives the rows, ``checkpoints`` is where state goes. All processes of a distributed training do the same
+    calls in the same order.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        folder: DataFolder,
+        checkpoints: CheckpointFolder,
+        *,
+        device: torch.device | str = "cpu",
+        processes: Processes | None = None,
+        initial: Net | None = None,
+        metrics: JsonLines | None = None,
+    ) -> None:
+        self.config, self.folder, self.checkpoints = config, folder, checkpoints
+        self.device, self.processes = torch.device(device), processes or Processes()
+        self.metrics = metrics
+        if initial is None:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(config.seed)
+                initial = Net(config.net)
+        self.net = initial.to(self.device).train()
+        if self.device.type == "cuda":
+            self.net = self.net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.losses = Losses(config.net, config.recipe, device=self.device)
+        self.optimizer = Optimizer(self.net, config.optimizer, batch=config.batch)
+        self.averager = Averager(self.net, config.averaging)
+        self.seki = SekiScale(self.device)
+        self.loss_scale = LossScale(used=config.precision is Precision.FLOAT16)
+        self.means = TermMeans(self.losses.names, self.device)
+        self.samples = 0
+        self.epoch_left = 0
+        self.passes = 0
+        self.rows = 0
+        self.bucket: TrainBucket | None = None
+        self._batches: Batches | None = None
+
+    # ------------------------------------------------------------------------------------------------------ slices
+
+    def run(
+        self,
+        *,
+        max_steps: int,
+        max_seconds: float = float("inf"),
+        stop: Callable[[], bool] = lambda: False,
+    ) -> SliceReport:
+        """Train until ``max_steps`` or ``max_seconds`` are over, an epoch ends, data is wanting, or ``stop`` says so.
+
+        Does not save. Raises ``DivergedError``, ``RowsError``, ``OSError``.
+        """
+        self.means.clear()
+        begin, waited, steps = time.monotonic(), 0.0, 0
+        outcome = Outcome.STEPS_DONE
+        while steps < max_steps:
+            if stop():
+                outcome = Outcome.STOPPED
+                break
+            if time.monotonic() - begin > max_seconds:
+                outcome = Outcome.TIME_OVER
+                break
+            asked = time.monotonic()
+            batch, wanting = self._next_batch()
+            waited += time.monotonic() - asked
+            if batch is None:
+                outcome = wanting
+                break
+            self._step(batch)
+            steps += 1
+            if self.epoch_left <= 0:
+                self._end_epoch()
+                outcome = Outcome.EPOCH_DONE
+                break
+        return self._report(outcome, steps, time.monotonic() - begin, waited)
+
+    def step(self) -> LossResult:
+        """Train one batch and return its losses. Raises ``LookupError`` where data is wanting."""
+        batch, wanting = self._next_batch()
+        if batch is None:
+            raise LookupError(f"no batch to train on: {wanting}")
+        result = self._step(batch)
+        if self.epoch_left <= 0:
+            self._end_epoch()
+        return result
+
+    def _report(self, outcome: Outcome, steps: int, seconds: float, waited: float) -> SliceReport:
+        self.processes.sum_(self.means.tensors())
+        losses = self.means.means(self.processes.world) if steps else {}
+        rate = steps * self.config.batch / seconds if seconds > 0 else 0.0
+        report = SliceReport(outcome, steps, self.samples, self.rows, losses, rate, waited / max(seconds, 1e-9))
+        if steps and self.metrics is not None and self.processes.is_first:
+            self.metrics.append(
+                {
+                    "samples": self.samples,
+                    "rows": self.rows,
+                    "steps": self.optimizer.steps,
+                    "losses": losses,
+                    "gradient_norm": self._gradient_norm,
+                    "gradient_cap": None if self.optimizer.cap == float("inf") else self.optimizer.cap,
+                    "rates": self.optimizer.rates(),
+                    "samples_per_second": round(rate, 1),
+                    "waiting_share": round(report.waiting_share, 4),
+                }
+            )
+        return report
+
+    # -------------------------------------------------------------------------------------------------------- steps
+
+    def _step(self, batch: RowBatch) -> LossResult:
+        """Forward, backward, update, average."""
+        batch = batch.to(self.device)
+        targets = Targets(batch)
+        planes = batch.planes.to(torch.float32)
+        if self.device.type == "cuda":
+            planes = planes.contiguous(memory_format=torch.channels_last)
+        dtype = _AUTOCAST.get(self.config.precision, torch.float32)
+        with torch.autocast(self.device.type, dtype, enabled=dtype is not torch.float32):
+            heads = self.net(planes, batch.global_inputs, full=batch.full)
+        result, total = self._loss(heads, targets)
+        self.optimizer.zero_grad()
+        torch.autograd.backward(total * self.loss_scale.value if self.loss_scale.used else total)
+        self._gradient_norm, in_step = self._update()
+        self.samples += self.config.batch
+        self.epoch_left -= self.config.batch
+        if in_step and self.averager.due(self.samples):
+            self.averager.take(self.samples)
+        self.means.add(result.sums, result.weights, total.detach(), batch.count)
+        return result
+
+    def _loss(self, heads: tuple[dict[str, Tensor], ...], targets: Targets) -> tuple[LossResult, Tensor]:
+        """Losses of the exported heads, and the total over all head sets."""
+        scale: Tensor | float = 1.0
+        if "seki" in self.losses.names:
+            scale = self.seki.update(self.processes.mean(seki_share(targets)))
+        results = [self.losses(outputs, targets, scale) for outputs in heads]
+        if len(results) == 1:
+            return results[0], results[0].total
+        shares = self.net.head_set_weights
+        total = torch.stack([share * result.total for share, result in zip(shares, results, strict=True)]).sum()
+        return results[0], total
+
+    def _update(self) -> tuple[float, bool]:
+        """Sum gradients over processes and let the optimiser step; its gradient norm, and whether weights agree."""
+        gradients = [p.grad for p in self.optimizer.parameters if p.grad is not None]
+        self.processes.sum_(gradients)
+        if self.loss_scale.used:
+            torch._foreach_mul_(gradients, 1 / self.loss_scale.value)
+        norm, in_step = self.optimizer.step(self.samples)
+        self.loss_scale.adapt(finite=norm < float("inf"))
+        return norm, in_step
+
+    def _end_epoch(self) -> None:
+        self.optimizer.reset_to_slow()
+        self._drop_pass()
+
+    # --------------------------------------------------------------------------------------------------------- data
+
+    def _next_batch(self) -> tuple[RowBatch | None, Outcome]:
+        """The next batch; None, and why, where there is none to be had now."""
+        if self.epoch_left <= 0:
+            wanting = self._begin_epoch()
+            if wanting is not None:
+                return None, wanting
+        while True:
+            if self._batches is None:
+                plan = self._plan_pass(self._look())
+                if usable_batches(plan, self.config.batch) == 0:
+                    return None, Outcome.FEW_ROWS
+                self._start_pass(plan, Position())
+            assert self._batches is not None
+            batch = next(self._batches, None)
+            if batch is not None:
+                return batch, Outcome.STEPS_DONE
+            self._drop_pass()
+
+    def _begin_epoch(self) -> Outcome | None:
+        """Start an epoch if there is data enough and the bucket allows it; else say what is wanting."""
+        files = self._look()
+        window, bucket = self.config.window, self.config.bucket
+        played = sum(file.rows for file in files if not file.is_random_play)
+        countable = countable_rows(played, self.rows - played, window)
+        if countable < window.min_rows:
+            return Outcome.FEW_ROWS
+        if self.config.limit_reuse:
+            level = self.bucket or TrainBucket.new(self.rows, bucket)
+            self.bucket = level.fill(self.rows, bucket)
+            if not self.bucket.may_train(bucket):
+                return Outcome.BUCKET_EMPTY
+            self.bucket = self.bucket.take(bucket)
+        self._drop_pass()
+        self.epoch_left = bucket.samples_per_epoch
+        return None
+
+    def _look(self) -> list[DataFile]:
+        """The data files now, as the first process sees them."""
+        files: list[DataFile] = self.processes.from_first(self.folder.scan() if self.processes.is_first else None)
+        self.rows = sum(file.rows for file in files)
+        return files
+
+    def _plan_pass(self, files: list[DataFile]) -> Plan:
+        self.passes += 1
+        config = self.config
+        return make_plan(
+            in_window(files, config.window),
+            number=self.passes,
+            seed=config.seed,
+            length=config.length,
+            max_rows=min(config.window.keep_target_rows, max(self.epoch_left, config.batch)),
+            chunk_bytes=config.chunk_bytes,
+        )
+
+    def _start_pass(self, plan: Plan, position: Position) -> None:
+        self._batches = Batches(
+            plan,
+            batch=self.config.batch,
+            seed=self.config.seed,
+            position=position,
+            augmentation=self.config.augmentation,
+            rank=self.processes.rank,
+            world=self.processes.world,
+            pin_memory=self.device.type == "cuda",
+        )
+
+    def _drop_pass(self) -> None:
+        if self._batches is not None:
+            self._batches.close()
+            self._batches = None
+
+    def close(self) -> None:
+        """End the threads; the trainer can be dropped then."""
+        self._drop_pass()
+
+    # -------------------------------------------------------------------------------------------------------- state
+
+    def save(self) -> Path | None:
+        """Write a checkpoint; its path in the first process, None in others."""
+        if not self.processes.is_first:
+            return None
+        return self.checkpoints.save(Checkpoint(self._tensors(), self._data()), samples=self.samples)
+
+    def resume(self) -> bool:
+        """Take up the newest readable checkpoint; False where there is none.
+
+        Raises ``CheckpointError`` where none can be read, or the net in it is another one.
+        """
+        loaded = self.checkpoints.load()
+        if loaded is None:
+            return False
+        checkpoint, path = loaded
+        self.take_up(checkpoint, str(path))
+        return True
+
+    def take_up(self, checkpoint: Checkpoint, origin: str) -> None:
+        """Go on from ``checkpoint``, which came from ``origin``."""
+        data = checkpoint.data
+        saved = TrainConfig.from_json(data["config"])
+        if saved.net != self.config.net or saved.length != self.config.length:
+            raise CheckpointError(
+                f"{origin} is of the net {saved.net.name} for edge {saved.length}, this training of "
+                f"{self.config.net.name} for edge {self.config.length}"
+            )
+        if saved.optimizer.kind is not self.config.optimizer.kind:
+            raise CheckpointError(
+                f"{origin} was trained by {saved.optimizer.kind}; it cannot go on with {self.config.optimizer.kind}"
+            )
+        self.net.load_state_dict(checkpoint.part("net"))
+        self.optimizer.restore(checkpoint.part("optimizer"), data["optimizer"])
+        self.averager.average = {name: value.to(self.device) for name, value in checkpoint.part("average").items()}
+        self.averager.last_samples, self.averager.snapshots = data["averager"]
+        seki = checkpoint.part("seki")
+        self.seki.total, self.seki.weight = seki["total"].to(self.device), seki["weight"].to(self.device)
+        self.loss_scale.value, self.loss_scale.good_steps = data["loss_scale"]
+        self.samples, self.epoch_left = data["samples"], data["epoch_left"]
+        self.passes, self.rows = data["passes"], data["rows"]
+        self.bucket = TrainBucket(**data["bucket"]) if data["bucket"] else None
+        self._drop_pass()
+        if data["pass"]:
+            self._start_pass(Plan.from_json(data["pass"]["plan"]), Position(**data["pass"]["position"]))
+        if self.metrics is not None and self.processes.is_first:
+            self.metrics.cut_after(self.samples)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        parts = {
+            "net": self.net.state_dict(),
+            "average": self.averager.average,
+            "optimizer": self.optimizer.tensors(),
+            "seki": {"total": self.seki.total, "weight": self.seki.weight},
+        }
+        return {f"{part}.{name}": tensor for part, members in parts.items() for name, tensor in members.items()}
+
+    def _data(self) -> dict[str, Any]:
+        position = None
+        if self._batches is not None:
+            where = self._batches.position
+            position = {
+                "plan": self._batches.plan.to_json(),
+                "position": {"chunk": where.chunk, "batch": where.batch},
+            }
+        return {
+            "config": self.config.to_json(),
+            "samples": self.samples,
+            "epoch_left": self.epoch_left,
+            "passes": self.passes,
+            "rows": self.rows,
+            "bucket": {"level": self.bucket.level, "rows_seen": self.bucket.rows_seen} if self.bucket else None,
+            "averager": [self.averager.last_samples, self.averager.snapshots],
+            "loss_scale": [self.loss_scale.value, self.loss_scale.good_steps],
+            "optimizer": self.optimizer.numbers(),
+            "pass": position,
+        }

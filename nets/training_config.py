@@ -1,0 +1,127 @@
+"""What a training is: one description of net, data, loss, update and averaging, kept in checkpoints.
+
+Knows no tensors. The two named descriptions follow training.md 10: ``paper`` and ``today``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from nets import averaging, optimizer, window
+from nets.averaging import AveragingConfig
+from nets.config import NetConfig
+from nets.data import Augmentation
+from nets.losses import RECIPES, Recipe
+from nets.optimizer import OptimizerConfig
+from nets.window import BucketConfig, WindowConfig
+
+
+class Precision(StrEnum):
+    """Arithmetic of the trunk; heads and loss are always in float32."""
+
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """A training. ``length`` is the edge of the tensor in the rows, ``batch`` the joint batch of all processes."""
+
+    net: NetConfig
+    length: int = 19
+    batch: int = 256
+    seed: int = 1
+    recipe: Recipe = field(default_factory=Recipe)
+    optimizer: OptimizerConfig = optimizer.TODAY
+    averaging: AveragingConfig = field(default_factory=AveragingConfig)
+    window: WindowConfig = window.TODAY
+    bucket: BucketConfig = field(default_factory=BucketConfig)
+    limit_reuse: bool = True
+    """Whether an epoch waits for the train bucket."""
+    augmentation: Augmentation = field(default_factory=Augmentation)
+    precision: Precision = Precision.FLOAT32
+    chunk_bytes: int = 512 << 20
+    """Memory for the rows that are shuffled together."""
+
+    def __post_init__(self) -> None:
+        if self.batch < 1 or self.length < 2 or self.chunk_bytes < 1:
+            raise ValueError("batch, length and chunk_bytes must be positive")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; ``from_json`` turns it back."""
+        plain = _plain(self)
+        assert isinstance(plain, dict)
+        return plain | {"net": self.net.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TrainConfig:
+        """Inverse of ``to_json``. ``ValueError`` names what is unknown."""
+        values = dict(data)
+        known = {field.name for field in dataclasses.fields(cls)}
+        if unknown := sorted(values.keys() - known):
+            raise ValueError(f"training description: unknown field {unknown[0]!r}")
+        try:
+            values["net"] = NetConfig.from_json(values["net"])
+            values["optimizer"] = _optimizer(values["optimizer"])
+            values["precision"] = Precision(values["precision"])
+            for name, kind in _PARTS.items():
+                values[name] = kind(**values[name])
+            return cls(**values)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"training description: {error}") from error
+
+
+_PARTS: Final[Mapping[str, type]] = {
+    "recipe": Recipe,
+    "averaging": AveragingConfig,
+    "window": WindowConfig,
+    "bucket": BucketConfig,
+    "augmentation": Augmentation,
+}
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses, mappings and tuples as JSON has them; an infinite bound of a schedule is null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, StrEnum):
+        return value.value
+    return None if isinstance(value, float) and math.isinf(value) else value
+
+
+def _optimizer(data: Mapping[str, Any]) -> OptimizerConfig:
+    values = dict(data)
+    values["kind"], values["decay"] = optimizer.Kind(values["kind"]), optimizer.Decay(values["decay"])
+    if not isinstance(values["schedule"], str):
+        values["schedule"] = tuple(
+            (math.inf if bound is None else float(bound), float(scale)) for bound, scale in values["schedule"]
+        )
+    return OptimizerConfig(**values)
+
+
+def recipe_config(name: str, net: NetConfig, **changes: Any) -> TrainConfig:
+    """The named training of ``net``: ``paper`` or ``today``; ``changes`` replace single fields."""
+    if name not in RECIPES:
+        raise ValueError(f"no recipe is called {name!r}; there are: {', '.join(RECIPES)}")
+    if name == "paper":
+        base = TrainConfig(
+            net,
+            recipe=Recipe("paper"),
+            optimizer=optimizer.PAPER,
+            averaging=averaging.PAPER,
+            window=window.PAPER,
+            limit_reuse=False,
+        )
+    else:
+        base = TrainConfig(net)
+    return dataclasses.replace(base, **changes)
