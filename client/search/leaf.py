@@ -95,21 +95,25 @@ def end_game(forest: Forest, slot: int, index: int, scratch: Scratch, context: C
 def write_policy(
     logits: npt.NDArray[np.float32], legal: npt.NDArray[np.int8], temperature: float, policy: npt.NDArray[np.float32]
 ) -> bool:
-    """Softmax of the legal logits divided by ``temperature``; False if it is not finite."""
-    largest = -math.inf
+    """Softmax of the legal logits divided by ``temperature``, in single precision; False if it is not finite."""
+    largest = np.float32(-math.inf)
     for position in range(legal.shape[0]):
         if legal[position] and logits[position] > largest:
             largest = logits[position]
-    total = 0.0
+    factor = np.float32(1.0 / temperature)
+    total = np.float32(0.0)
     for position in range(legal.shape[0]):
         policy[position] = ILLEGAL_PRIOR
         if legal[position]:
-            policy[position] = math.exp((logits[position] - largest) / temperature)
+            policy[position] = math.exp((logits[position] - largest) * factor)
             total += policy[position]
+    if not (total > 0.0 and math.isfinite(total)):
+        return False
+    share = np.float32(1.0) / total
     for position in range(legal.shape[0]):
         if legal[position]:
-            policy[position] /= total
-    return math.isfinite(total) and total > 0.0
+            policy[position] *= share
+    return True
 
 
 @njit(cache=True, nogil=True)

@@ -17,6 +17,7 @@ from common.features import encode
 from numba import njit
 
 from client.search.backup import recompute
+from client.search.borrow import borrowed
 from client.search.grow import add_child
 from client.search.leaf import end_game, finish_evaluation, store_evaluation, write_policy
 from client.search.rng import below
@@ -175,6 +176,11 @@ def _descend_slot(
 @njit(cache=True, nogil=True)
 def descend_all(forest: Forest, playouts: Playouts, inputs: Inputs, scratch: Scratch, context: Context) -> int:
     """One round down for every running slot; returns the number of batch rows to evaluate."""
+    forest = borrowed(forest)
+    playouts = borrowed(playouts)
+    inputs = borrowed(inputs)
+    scratch = borrowed(scratch)
+    context = borrowed(context)
     rows = 0
     for slot in range(forest.searches.shape[0]):
         if forest.searches[slot]["status"] == RUNNING:
@@ -274,6 +280,11 @@ def expand_all(
     Returns:
         Their number, or -1 if an evaluation was not finite.
     """
+    forest = borrowed(forest)
+    playouts = borrowed(playouts)
+    outputs = borrowed(outputs)
+    scratch = borrowed(scratch)
+    context = borrowed(context)
     finite = True
     for row in range(rows):
         finite = _expand_row(forest, playouts, row, outputs, scratch, context) and finite

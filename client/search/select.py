@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from client.search.tree import NO_EDGE, NO_POSITION, UNKNOWN_POSITION, Scratch
+from client.search.tree import ILLEGAL_PRIOR, NO_EDGE, NO_POSITION, UNKNOWN_POSITION, Scratch
 from client.search.utility import utility_radius
 from common.go.points import WHITE
 
@@ -108,9 +108,9 @@ def best_unentered(
         entered[edges[e]["position"]] = True
         e = edges[e]["next_edge"]
     best = NO_POSITION
-    best_prior = np.float32(-1.0)
+    best_prior = np.float32(0.5 * ILLEGAL_PRIOR)
     for position in range(priors.shape[0]):
-        if priors[position] > best_prior and priors[position] >= 0.0 and not entered[position]:
+        if priors[position] > best_prior and not entered[position]:
             best = position
             best_prior = priors[position]
     e = node["first_edge"]

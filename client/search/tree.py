@@ -41,24 +41,25 @@ ILLEGAL_PRIOR: Final = -1.0
 
 NODE: Final = np.dtype(
     [
+        # -- statistics, White's view; what descent and backup read of every child fills the first cache line --
         ("visits", np.int32),  # playouts that ended in or passed through the node
         ("virtual_losses", np.int32),  # playouts under way through the node
+        ("weight", np.float64),  # sum of playout weights
+        ("utility", np.float64),
+        ("utility_sq", np.float64),
+        ("weight_sq", np.float64),  # sum of squared playout weights
+        ("win_loss", np.float64),  # P(White wins) - P(White loses)
+        ("score_mean", np.float64),  # points
+        ("score_mean_sq", np.float64),  # points squared, second moment
+        ("lead", np.float64),  # points
+        ("no_result", np.float64),  # probability
+        # -- children --
         ("first_edge", np.int32),  # NO_EDGE without children
         ("last_edge", np.int32),
         ("num_edges", np.int32),
         ("next_position", np.int16),  # unentered move of the largest prior, NO_POSITION or UNKNOWN_POSITION
         ("status", np.int8),  # UNEVALUATED … TERMINAL
         ("to_move", np.int8),  # BLACK or WHITE
-        # -- statistics, White's view --
-        ("weight", np.float64),  # sum of playout weights
-        ("weight_sq", np.float64),  # sum of squared playout weights
-        ("win_loss", np.float64),  # P(White wins) - P(White loses)
-        ("no_result", np.float64),  # probability
-        ("score_mean", np.float64),  # points
-        ("score_mean_sq", np.float64),  # points squared, second moment
-        ("lead", np.float64),  # points
-        ("utility", np.float64),
-        ("utility_sq", np.float64),
         # -- the node's own evaluation, by the net or by the end of the game; White's view --
         ("own_utility", np.float64),
         ("own_weight", np.float64),

@@ -74,6 +74,16 @@ def prune_noise(
 
 
 @njit(cache=True, nogil=True)
+def _power(x: float, exponent: float) -> float:
+    """x to the power of ``exponent``, by square roots for the usual two: backing up spends much of its time here."""
+    if exponent == 0.5:
+        return math.sqrt(x)
+    if exponent == 0.25:
+        return math.sqrt(math.sqrt(x))
+    return x**exponent
+
+
+@njit(cache=True, nogil=True)
 def value_factors(
     table: FloatArray,
     weights: FloatArray,
@@ -90,7 +100,7 @@ def value_factors(
     mean /= total
     for i in range(count):
         stdev = math.sqrt(1e-8 + 1.0 / (1.5 * math.sqrt(weights[i])))
-        factors[i] = (student_cdf(table, (utilities[i] - mean) / stdev) + 1e-4) ** exponent
+        factors[i] = _power(student_cdf(table, (utilities[i] - mean) / stdev) + 1e-4, exponent)
 
 
 @njit(cache=True, nogil=True)
