@@ -9,11 +9,13 @@ A *value* is four numbers (win, loss, noResult, score); it is seen from White un
 
 from __future__ import annotations
 
-import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
+
+from common.rows import SCORE_PERCENT, score_bins
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,9 +31,6 @@ MAX_SCORE: Final = 361 + 60
 HORIZON_AREA_FACTORS: Final = (0.176, 0.056, 0.016)
 """a of 1/f = 1 + a * area for the long, mid and short horizon of the TD targets (training-data.md 4)."""
 SHORT_HORIZON: Final = 2
-
-NO_TARGET_PERCENT: Final = 50
-PERCENT: Final = 100
 
 _TINY: Final = 1e-10
 _VALUE_SURPRISE_SCALE: Final = 0.010
@@ -54,12 +53,21 @@ def td_targets(values: Floats, factor: float) -> Floats:
     Returns:
         ``[T, ...]`` float64.
     """
-    targets = np.empty((len(values) - 1, *values.shape[1:]))
-    running = values[-1].astype(np.float64)
-    for turn in range(len(values) - 2, -1, -1):
-        running = factor * values[turn] + (1.0 - factor) * running
-        targets[turn] = running
+    targets = np.array(values[:-1], dtype=np.float64)
+    _average_backwards(targets.reshape(len(targets), -1), values[-1].astype(np.float64).reshape(-1), factor)
     return targets
+
+
+@njit(cache=True, nogil=True)
+def _average_backwards(values: Any, last: Any, factor: float) -> None:
+    """In ``values`` [T, C], changed in place, each row becomes ``factor`` of itself and the rest of the next one.
+
+    ``last`` [C] follows the last row; it is scratch afterwards.
+    """
+    for turn in range(len(values) - 1, -1, -1):
+        for channel in range(len(last)):
+            last[channel] = factor * values[turn, channel] + (1.0 - factor) * last[channel]
+            values[turn, channel] = last[channel]
 
 
 def variance_times(win_loss: Floats) -> Floats:
@@ -107,36 +115,35 @@ def draw_adjustment(draw_white_wins: float, *, result_is_integer: bool) -> float
     return draw_white_wins - 0.5 if result_is_integer else 0.0
 
 
-def round_half_away(value: float) -> int:
-    """The nearest integer, halves away from zero."""
-    return int(math.copysign(math.floor(abs(value) + 0.5), value))
+def round_half_away(values: Floats) -> Floats:
+    """The nearest whole numbers, halves away from zero."""
+    return np.copysign(np.floor(np.abs(values) + 0.5), values)
 
 
-def score_distribution(own_score: float | None, length: int) -> npt.NDArray[np.int8]:
-    """``scoreDistrN`` of one row: percent per half-point score (training-data.md 2).
+def score_distributions(own_scores: Floats, exists: npt.NDArray[np.bool_], length: int) -> npt.NDArray[np.int8]:
+    """``scoreDistrN``: percent per half-point score (training-data.md 2).
 
     Args:
-        own_score: draw-adjusted final score seen from the player to move; None if the row has no such target.
+        own_scores: ``[n]`` draw-adjusted final scores seen from the player to move.
+        exists: ``[n]`` whether a row has such a target.
         length: edge of the tensors, L.
 
     Returns:
-        ``[2 L^2 + 120]`` int8 that sums to 100.
+        ``[n, 2 L^2 + 120]`` int8; each row sums to 100.
     """
-    middle = length * length + 60
-    bins = np.zeros(2 * middle, dtype=np.int8)
-    if own_score is None:
-        bins[middle - 1 : middle + 1] = NO_TARGET_PERCENT
-        return bins
-    centre = round_half_away(own_score)
-    lower, upper = centre + middle - 1, centre + middle
-    if upper <= 0:
-        bins[0] = PERCENT
-    elif lower >= 2 * middle - 1:
-        bins[-1] = PERCENT
-    else:
-        share = round_half_away(PERCENT * (own_score - (centre - 0.5)))
-        bins[lower] = PERCENT - share
-        bins[upper] = share
+    middle = score_bins(length) // 2
+    bins = np.zeros((len(own_scores), 2 * middle), dtype=np.int8)
+    centre = round_half_away(own_scores)
+    upper = centre.astype(np.int64) + middle
+    share = round_half_away(SCORE_PERCENT * (own_scores - (centre - 0.5))).astype(np.int64)
+    share = np.where(upper <= 0, SCORE_PERCENT, np.where(upper >= 2 * middle, 0, share))
+    upper = np.clip(upper, 0, 2 * middle)
+    share = np.where(exists, share, SCORE_PERCENT // 2)
+    upper = np.where(exists, upper, middle)
+    rows = np.arange(len(own_scores))
+    bins[rows, np.maximum(upper - 1, 0)] = SCORE_PERCENT - share
+    has_upper = upper < 2 * middle
+    bins[rows[has_upper], upper[has_upper]] = share[has_upper]
     return bins
 
 

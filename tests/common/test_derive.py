@@ -12,6 +12,12 @@ from hypothesis import strategies as st
 from common import derive
 from tests.oracles import oracle_path
 
+
+def score_distribution(score: float | None, length: int) -> np.ndarray:
+    scores = np.array([0.0 if score is None else score])
+    return derive.score_distributions(scores, np.array([score is not None]), length)[0]
+
+
 CLEAN = ("068D2E26735BF995", "9743EDBE9FA406E4")
 
 
@@ -50,20 +56,20 @@ def test_variance_time_by_hand() -> None:
 )
 def test_score_distribution_by_hand(score: float, expected: dict[int, int]) -> None:
     middle = 81 + 60
-    bins = derive.score_distribution(score, 9)
+    bins = score_distribution(score, 9)
     assert {int(i) - middle: int(bins[i]) for i in np.flatnonzero(bins)} == expected
 
 
 def test_score_distribution_beyond_its_ends_and_without_target() -> None:
     middle = 81 + 60
-    assert derive.score_distribution(-500.0, 9)[0] == 100
-    assert derive.score_distribution(500.0, 9)[2 * middle - 1] == 100
-    assert list(derive.score_distribution(None, 9)[middle - 1 : middle + 1]) == [50, 50]
+    assert score_distribution(-500.0, 9)[0] == 100
+    assert score_distribution(500.0, 9)[2 * middle - 1] == 100
+    assert list(score_distribution(None, 9)[middle - 1 : middle + 1]) == [50, 50]
 
 
 @given(st.floats(-140, 140))
 def test_score_distribution_keeps_sum_and_mean(score: float) -> None:
-    bins = derive.score_distribution(score, 9).astype(int)
+    bins = score_distribution(score, 9).astype(int)
     scores = np.arange(len(bins)) - 141 + 0.5
     assert bins.sum() == 100
     assert (bins * scores).sum() / 100 == pytest.approx(score, abs=0.005 + 1e-9)
@@ -149,8 +155,8 @@ def test_katagos_score_distributions_follow_from_its_scores() -> None:
     compared = 0
     for path in [f"clean/{name}" for name in CLEAN] + ["full/DA6A99A477DB6BDE"]:
         with np.load(oracle_path(f"vectors/selfplay/{path}.npz")) as file:
-            for row, bins in zip(file["globalTargetsNC"], file["scoreDistrN"], strict=True):
-                score = float(row[20]) if row[27] > 0 else None
-                np.testing.assert_array_equal(derive.score_distribution(score, 9), bins)
-                compared += 1
+            columns = file["globalTargetsNC"].astype(np.float64)
+            bins = derive.score_distributions(columns[:, 20], columns[:, 27] > 0, 9)
+            np.testing.assert_array_equal(bins, file["scoreDistrN"])
+            compared += len(bins)
     assert compared == 73 + 600 + 226
