@@ -237,9 +237,11 @@ class SearchPool:
     def advance(self, slot: int, point: int) -> bool:
         """Make the child of ``point`` the root, so that the next `start` may keep its tree; False if there is none.
 
-        For a slot whose search is finished. Without a child that has been evaluated the tree is empty afterwards.
+        For a slot whose search is finished, or whose tree was moved on before: in a match the opponent's move follows
+        one's own. Without a child that has been evaluated the tree is empty afterwards.
         """
-        self._need_finished(slot)
+        if self.forest.searches[slot]["status"] == RUNNING:
+            raise RuntimeError(f"slot {slot} is still searching")
         self.forest.searches[slot]["status"] = IDLE
         position = position_of(point, self.length)
         new_nodes, new_edges = self._new_indices
