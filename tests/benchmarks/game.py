@@ -7,6 +7,9 @@ repetition hashing, phases, and what later feature planes need of earlier turns.
 
 from __future__ import annotations
 
+import os
+import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -72,8 +75,8 @@ def _seconds_of(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def measure(length: int) -> None:
-    """Print the figures of one board size."""
+def measure(length: int) -> float:
+    """Print the figures of one board size; returns random games per second."""
     state, history = new_states(1)[0], new_histories(1)[0]
     Rules.parse(RULES).write_to(state)
     random, empty = np.array([1], np.uint64), np.zeros(NUM_POINTS, np.int16)
@@ -89,6 +92,32 @@ def measure(length: int) -> None:
     started = _seconds_of(lambda: _starts(state, history, length, len(counts)))
     print(f"{1e6 * (played - started) / counts.sum():.3f} us per move played and hashed,", end=" ")
     print(f"{1e6 * started / len(counts):.2f} us to start a game")
+    return games / seconds
+
+
+def _peer_seconds(program: str, games: int) -> float:
+    """Processor time of GNU Go for a move on a nearly empty 9x9 board with ``games`` simulations."""
+    options = ["--mode", "gtp", "--monte-carlo", "--mc-patterns", "uniform", "--level", "1"]
+    commands = "boardsize 9\nplay b A1\nplay w J1\nplay b A9\nplay w J9\ngenmove b\nquit\n"  # stones: no book move
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    arguments = [program, *options, "--mc-games-per-level", str(games)]
+    subprocess.run(arguments, input=commands, text=True, check=True, capture_output=True)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def compare_with_peer(ours: float) -> None:
+    """Print our random 9x9 games per second against those of GNU Go, if it is installed."""
+    program = shutil.which("gnugo", path=f"{os.environ.get('PATH', '')}:/usr/games")
+    if program is None:
+        print("no GNU Go on this machine to compare with")
+        return
+    few, many = 1_000, 21_000
+    theirs = (many - few) / (_peer_seconds(program, many) - _peer_seconds(program, few))
+    print(
+        f"GNU Go 3.8, --mc-patterns uniform: {theirs:.0f} games/s in the same run; ours / theirs = {ours / theirs:.2f}."
+    )
+    print("  Theirs also walk a UCT tree, weigh moves by a pattern table and score the game; ours also hash every")
+    print("  position, keep the repetition history, and remember earlier boards for the network's inputs.")
 
 
 _FIRST_USE = """
@@ -103,8 +132,9 @@ print(f"{imported - start:.2f} s to import, {time.perf_counter() - imported:.2f}
 
 def main() -> None:
     """Print random games per second, the time per move, and what a second process waits for."""
-    for length in (9, 19):
-        measure(length)
+    small = measure(9)
+    measure(19)
+    compare_with_peer(small)
     subprocess.run([sys.executable, "-c", _FIRST_USE], check=True, capture_output=True)
     done = subprocess.run([sys.executable, "-c", _FIRST_USE], check=True, capture_output=True, text=True)
     print(f"second process, compiled code cached: {done.stdout.strip()}")
