@@ -33,7 +33,7 @@ class Processes:
             return
         flat = torch.cat([tensor.flatten() for tensor in tensors])
         dist.all_reduce(flat)
-        parts = flat.split([tensor.numel() for tensor in tensors])
+        parts = torch.split(flat, [tensor.numel() for tensor in tensors])
         torch._foreach_copy_(list(tensors), [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)])
 
     def mean(self, value: Tensor) -> Tensor:

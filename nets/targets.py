@@ -101,8 +101,9 @@ class RowBatch:
         return self._each(lambda tensor: tensor.pin_memory())
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> RowBatch:
-        tensors = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "full"}
-        return replace(self, **{name: change(tensor) for name, tensor in tensors.items()})
+        names = [field.name for field in fields(self) if field.name != "full"]
+        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in names}
+        return replace(self, **changed)
 
 
 def make_batch(rows: Rows, *, symmetry: int = 0, kept: npt.NDArray[np.bool_] | None = None) -> RowBatch:
