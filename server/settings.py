@@ -200,6 +200,8 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Distributed training of Go networks: the protocol of contributing clients, and read-only lists.",
     "VERSION": "0.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "POSTPROCESSING_HOOKS": [],  # it would name the enumerations of the wire's messages anew
 }
 
 # ------------------------------------------------------------------------------------------------------------- Celery
@@ -228,27 +230,18 @@ CELERY_TASK_ROUTES = {
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
+
+
+def _every(seconds: float, task: str) -> dict[str, Any]:
+    """A periodic task; a message that nobody took before the next one is due is void."""
+    return {"task": task, "schedule": seconds, "options": {"expires": seconds}}
+
+
 CELERY_BEAT_SCHEDULE = {
-    "free the games of lost jobs": {
-        "task": "server.jobs.tasks.expire",
-        "schedule": 60.0,
-        "options": {"expires": 60.0},
-    },
-    "audit what a lost message left": {
-        "task": "server.games.tasks.audit_pending",
-        "schedule": 10.0,
-        "options": {"expires": 10.0},
-    },
-    "rate the networks": {
-        "task": "server.ratings.tasks.compute_ratings",
-        "schedule": 30.0,
-        "options": {"expires": 30.0},
-    },
-    "train what is due": {
-        "task": "server.training.tasks.train",
-        "schedule": 5.0,
-        "options": {"expires": 5.0},
-    },
+    "audit what a lost message left": _every(10.0, "server.games.tasks.audit_pending"),
+    "mark lost jobs": _every(60.0, "server.jobs.tasks.expire"),
+    "train": _every(10.0, "server.training.tasks.train"),
+    "rate": _every(30.0, "server.ratings.tasks.compute_ratings"),
 }
 
 # ------------------------------------------------------------------------------------------------------------ logging

@@ -8,12 +8,12 @@ from drf_spectacular.views import SpectacularJSONAPIView
 
 from common import wire
 from server.api import not_found
-from server.games.api import GameApi, RatingGamesApi, TrainingGamesApi
-from server.games.models import GameKind
+from server.games.api import RatingGameApi, RatingGamesApi, TrainingGameApi, TrainingGamesApi
 from server.health import healthz
 from server.jobs.api import TaskApi
 from server.networks.api import NetworkApi, NetworkListApi, NewestTrainingNetworkApi, model_file
 from server.runs.api import CurrentRunApi, RunApi, RunListApi
+from server.schema import BasicLogin as BasicLogin
 
 
 def _relative(wire_path: str) -> str:
@@ -30,9 +30,9 @@ urlpatterns = [
     path("api/networks/<str:name>/", NetworkApi.as_view(), name="network"),
     path(_relative(wire.PATH_TASKS), TaskApi.as_view(), name="tasks"),
     path(_relative(wire.PATH_TRAINING_GAMES), TrainingGamesApi.as_view(), name="training-games"),
-    path("api/games/training/<int:key>/", GameApi.as_view(), {"kind": GameKind.TRAINING}, name="training-game"),
+    path("api/games/training/<int:key>/", TrainingGameApi.as_view(), name="training-game"),
     path(_relative(wire.PATH_RATING_GAMES), RatingGamesApi.as_view(), name="rating-games"),
-    path("api/games/rating/<int:key>/", GameApi.as_view(), {"kind": GameKind.RATING}, name="rating-game"),
+    path("api/games/rating/<int:key>/", RatingGameApi.as_view(), name="rating-game"),
     path("api/schema/", SpectacularJSONAPIView.as_view(), name="schema"),
     re_path(r"^api/", not_found),
     path("models/<str:name>.bin.gz", model_file, name="network-file"),

@@ -153,13 +153,36 @@ class RatingGamesApi(_GamesApi):
         return self.receive(request)
 
 
-class GameApi(APIView):
-    """One game."""
+class _GameApi(APIView):
+    """One game of one kind."""
 
-    @extend_schema(operation_id="game_details", responses={200: OpenApiTypes.OBJECT})
-    def get(self, request: Request, kind: str, key: int) -> Response:
-        """Answer the game of that kind and id."""
-        game = games(kind=GameKind(kind)).filter(pk=key).first()
+    kind: ClassVar[GameKind]
+
+    def details(self, request: Request, key: int) -> Response:
+        """The game of that id."""
+        game = games(kind=self.kind).filter(pk=key).first()
         if game is None:
             raise Http404
         return Response(game_details(request, game))
+
+
+class TrainingGameApi(_GameApi):
+    """One game of self-play."""
+
+    kind = GameKind.TRAINING
+
+    @extend_schema(operation_id="training_game_details", responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request, key: int) -> Response:
+        """Answer the training game of that id."""
+        return self.details(request, key)
+
+
+class RatingGameApi(_GameApi):
+    """One game between two networks."""
+
+    kind = GameKind.RATING
+
+    @extend_schema(operation_id="rating_game_details", responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request, key: int) -> Response:
+        """Answer the rating game of that id."""
+        return self.details(request, key)
