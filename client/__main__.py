@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "contribute": ("client.contribute.command", "play games for a server (the default)"),
     "selfplay": ("client.selfplay.command", "play self-play games into a folder, without a server"),
     "match": ("client.match", "play games between two networks"),
+    "versus": ("client.versus", "play games against another program that speaks GTP"),
     "gtp": ("client.gtp", "a Go engine for graphical programs, speaking GTP"),
 }
 
