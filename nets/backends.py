@@ -1,0 +1,260 @@
+"""Where a net runs: OpenVINO or torch on a CPU, torch on CUDA. Fixed-size batches in, raw outputs out.
+
+A backend owns its input buffers and knows neither symmetries nor what the outputs mean; `nets.evaluator` does. All of
+them run the one torch module, converted where that pays. Each batch size and each of the two graphs, with and without
+masks, is prepared when it is first needed.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from nets.config import NUM_GLOBALS, NUM_PLANES
+from nets.layers import Conv
+from nets.model import Net
+from nets.outputs import SCALARS
+
+Float32s = npt.NDArray[np.float32]
+
+CPU_SIZES: Final = (1, 4, 16, 64)
+LARGE_CPU_SIZES: Final = (1, 8)
+"""Of nets so large that a copy of their weights per batch size would hurt."""
+LARGE_NET: Final = 20_000_000
+CUDA_SIZES: Final = (1, 4, 16, 32, 64, 128, 256, 512, 1024)
+
+
+class Raw(NamedTuple):
+    """Raw outputs of one batch; valid until the backend's next run."""
+
+    policy: Float32s
+    """[size, channels, L·L + 1]: policy, and the optimistic one if the net has it."""
+    values: Float32s
+    """[size, 3 + misc]: outcome logits, misc outputs in file order."""
+    ownership: Float32s
+    """[size, L·L]"""
+
+
+class OutOfMemory(Exception):
+    """The device has not enough memory for a batch of that size."""
+
+
+class Backend(Protocol):
+    """A net on a device."""
+
+    description: str
+    """Device, library and precision, for people."""
+    sizes: tuple[int, ...]
+    """Batch sizes that can be run, ascending."""
+    sixteen_bit: bool
+    """Whether it computes in less than 32 bits."""
+    planes: Float32s
+    """[largest size, 22, L, L], filled by the caller before a run."""
+    global_inputs: Float32s
+    """[largest size, 19]"""
+
+    def run(self, size: int, *, full: bool) -> Raw:
+        """Evaluate the first ``size`` rows; ``full`` asserts that their boards fill the tensor."""
+        ...
+
+    def close(self) -> None:
+        """Free the device."""
+        ...
+
+
+class Flat(nn.Module):
+    """A net's inference outputs as three tensors, as in `Raw`."""
+
+    def __init__(self, net: Net, *, full: bool) -> None:
+        super().__init__()
+        self.net = net
+        self.full = full
+
+    def forward(self, planes: Tensor, global_inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        outputs = self.net.infer(planes, global_inputs, full=self.full)
+        policies = [outputs[name] for name in ("policy", "short_optimistic_policy") if name in outputs]
+        scalars = [outputs[name][:, None] for name in SCALARS if name in outputs]
+        return (
+            torch.stack(policies, 1),
+            torch.cat([outputs["value"], *scalars], 1),
+            outputs["ownership"].flatten(1),
+        )
+
+
+def _buffers(size: int, length: int) -> tuple[Float32s, Float32s]:
+    """Input arrays for ``size`` rows, holding empty boards."""
+    planes = np.zeros((size, NUM_PLANES, length, length), np.float32)
+    planes[:, 0] = 1.0
+    return planes, np.zeros((size, NUM_GLOBALS), np.float32)
+
+
+class TorchBackend:
+    """The module as it is, in float32 on the CPU; the reference for the others."""
+
+    sixteen_bit = False
+
+    def __init__(self, net: Net, length: int, threads: int, sizes: tuple[int, ...] = CPU_SIZES) -> None:
+        self.description = f"CPU, torch, float32, {threads} threads"
+        self.sizes = sizes
+        self.planes, self.global_inputs = _buffers(sizes[-1], length)
+        self._flat = {full: Flat(net, full=full).eval() for full in (False, True)}
+        self._threads = threads
+
+    def run(self, size: int, *, full: bool) -> Raw:
+        before = torch.get_num_threads()
+        torch.set_num_threads(self._threads)
+        try:
+            with torch.inference_mode():
+                planes, inputs = torch.from_numpy(self.planes[:size]), torch.from_numpy(self.global_inputs[:size])
+                return Raw(*(output.numpy() for output in self._flat[full](planes, inputs)))
+        finally:
+            torch.set_num_threads(before)
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+class OpenVinoBackend:
+    """The module converted for OpenVINO's CPU plugin, which needs no compiler; bfloat16 where the processor has it."""
+
+    def __init__(self, net: Net, length: int, threads: int, *, sixteen_bit: bool) -> None:
+        import openvino
+
+        self._ov = openvino
+        self._core = openvino.Core()
+        self._net = net
+        self._length = length
+        self.sixteen_bit = sixteen_bit
+        precision = "bf16" if sixteen_bit else "f32"
+        self.description = f"CPU, OpenVINO, {'bfloat16' if sixteen_bit else 'float32'}, {threads} threads"
+        large = sum(parameter.numel() for parameter in net.parameters()) > LARGE_NET
+        self.sizes = LARGE_CPU_SIZES if large else CPU_SIZES
+        self.planes, self.global_inputs = _buffers(self.sizes[-1], length)
+        self._settings = {
+            "INFERENCE_NUM_THREADS": threads,
+            "NUM_STREAMS": 1,
+            "ENABLE_CPU_PINNING": False,  # every process would pin itself to the first core
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_PRECISION_HINT": precision,
+        }
+        self._graphs: dict[bool, Any] = {}
+        self._requests: dict[tuple[int, bool], Any] = {}
+
+    @staticmethod
+    def has_bfloat16() -> bool:
+        """Whether this processor computes in bfloat16."""
+        import openvino
+
+        return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+
+    def run(self, size: int, *, full: bool) -> Raw:
+        request = self._requests.get((size, full))
+        if request is None:
+            request = self._requests[size, full] = self._prepare(size, full)
+        request.infer()
+        return Raw(*(request.get_output_tensor(index).data for index in range(3)))
+
+    def _prepare(self, size: int, full: bool) -> Any:
+        """A request of that size whose inputs are the first rows of the buffers."""
+        if full not in self._graphs:
+            self._graphs[full] = self._convert(full)
+        graph = self._graphs[full].clone()
+        graph.reshape({0: self.planes[:size].shape, 1: self.global_inputs[:size].shape})
+        request = self._core.compile_model(graph, "CPU", self._settings).create_infer_request()
+        request.set_input_tensor(0, self._ov.Tensor(self.planes[:size], shared_memory=True))
+        request.set_input_tensor(1, self._ov.Tensor(self.global_inputs[:size], shared_memory=True))
+        return request
+
+    def _convert(self, full: bool) -> Any:
+        """OpenVINO's graph of the module, for any batch size."""
+        example = (torch.from_numpy(self.planes[:2]), torch.from_numpy(self.global_inputs[:2]))
+        shapes = [[-1, *array.shape[1:]] for array in (self.planes, self.global_inputs)]
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")  # of the tracing, about the shapes that are meant to be constants
+            return self._ov.convert_model(Flat(self._net, full=full).eval(), example_input=example, input=shapes)
+
+    def close(self) -> None:
+        self._requests.clear()
+        self._graphs.clear()
+
+
+class CudaBackend:
+    """The module on a CUDA device: 16-bit trunk, channels-last, one captured graph per batch size.
+
+    Inputs and outputs go through pinned memory, and nothing but copies and one graph launch happens per run.
+    """
+
+    def __init__(self, net: Net, length: int, device: torch.device, dtype: torch.dtype) -> None:
+        self.description = f"{torch.cuda.get_device_name(device)}, torch, {str(dtype).removeprefix('torch.')}"
+        self.sixteen_bit = dtype != torch.float32
+        self.sizes = CUDA_SIZES
+        self._device, self._dtype = device, dtype
+        self._net = copy.deepcopy(net).to(device, memory_format=torch.channels_last)
+        _convert_trunk(self._net, dtype)
+        planes, inputs = _buffers(self.sizes[-1], length)
+        self._pinned = (torch.from_numpy(planes).pin_memory(), torch.from_numpy(inputs).pin_memory())
+        self.planes, self.global_inputs = self._pinned[0].numpy(), self._pinned[1].numpy()
+        self._stream = torch.cuda.Stream(device)
+        self._graphs: dict[tuple[int, bool], Callable[[], Raw]] = {}
+
+    def run(self, size: int, *, full: bool) -> Raw:
+        replay = self._graphs.get((size, full))
+        if replay is None:
+            try:
+                replay = self._graphs[size, full] = self._capture(size, full)
+            except torch.OutOfMemoryError as error:
+                torch.cuda.empty_cache()
+                raise OutOfMemory(str(error)) from error
+        return replay()
+
+    @torch.inference_mode()
+    def _capture(self, size: int, full: bool) -> Callable[[], Raw]:
+        """Record the work for one batch size; the result replays it and waits for the outputs."""
+        flat = Flat(self._net, full=full).eval()
+        sources = tuple(pinned[:size] for pinned in self._pinned)
+        with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
+            planes, inputs = (source.to(self._device) for source in sources)
+
+            def forward() -> tuple[Tensor, ...]:
+                shaped = planes.to(self._dtype).contiguous(memory_format=torch.channels_last)
+                return tuple(output.float() for output in flat(shaped, inputs.to(self._dtype)))
+
+            for _ in range(3):  # libraries choose their algorithms before the recording
+                forward()
+            self._stream.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=self._stream):
+                outputs = forward()
+            targets = [torch.empty(output.shape, pin_memory=True) for output in outputs]
+        raw = Raw(*(target.numpy() for target in targets))
+
+        def replay() -> Raw:
+            with torch.inference_mode(), torch.cuda.device(self._device), torch.cuda.stream(self._stream):
+                planes.copy_(sources[0], non_blocking=True)
+                inputs.copy_(sources[1], non_blocking=True)
+                graph.replay()
+                for target, output in zip(targets, outputs, strict=True):
+                    target.copy_(output, non_blocking=True)
+                self._stream.synchronize()
+            return raw
+
+        return replay
+
+    def close(self) -> None:
+        self._graphs.clear()
+        torch.cuda.empty_cache()
+
+
+def _convert_trunk(net: Net, dtype: torch.dtype) -> None:
+    """Weights of the trunk's convolutions and matrices in ``dtype``; norms, frequencies and heads keep 32 bits."""
+    for part in (net.conv_planes, net.linear_globals, net.blocks):
+        for module in part.modules():
+            if isinstance(module, Conv | nn.Linear):
+                module.to(dtype)

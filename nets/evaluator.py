@@ -1,0 +1,446 @@
+"""Positions in, evaluations out: the interface between search and nets, on whatever device there is.
+
+The caller owns a `Batch`; an `Evaluator` applies each row's symmetry, runs the net in pieces of a few fixed sizes,
+decodes the raw outputs (`nets.outputs`) and maps them back. A net proves itself on a few positions against float32
+before it is used, falls back to the next slower way if it fails there, and stops with an error if it ever puts out
+something that is not a number.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from numba import njit
+
+from nets.backends import Backend, CudaBackend, OpenVinoBackend, OutOfMemory, TorchBackend
+from nets.config import NUM_GLOBALS, NUM_PLANES
+from nets.exchange import module_of
+from nets.katago_file import read_net
+from nets.model import Net
+from nets.outputs import (
+    KO_NOT_SIMPLE,
+    LEAD,
+    SCALARS,
+    SCORE_ERROR,
+    SCORE_MEAN,
+    SCORE_STDEV,
+    UNKNOWN,
+    VALUE_ERROR,
+    VARIANCE_TIME,
+    Decoding,
+    decode_maps,
+    decode_values,
+    decoding_of,
+)
+
+Float32s = npt.NDArray[np.float32]
+
+FILLED_ENOUGH: Final = 0.75
+"""A piece of a batch is padded up to a size that it fills to this part; otherwise smaller sizes are used."""
+TOLERANCE_32: Final = 2e-3
+TOLERANCE_16: Final = 0.1
+"""Largest differences from float32 that the self-test allows in probabilities, ownership and, relative, scores."""
+
+_log = logging.getLogger(__name__)
+
+
+class Precision(enum.StrEnum):
+    """How exactly to compute."""
+
+    FASTEST = "fastest"
+    """16 bits where the device gains by it and the net passes the self-test."""
+    FLOAT32 = "float32"
+
+
+class EvaluatorError(RuntimeError):
+    """The net cannot be evaluated on this device; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """N rows for a tensor of edge L. The caller writes the first four arrays, `Evaluator.run` fills the others.
+
+    Everything is seen from the player to move and in the board's own orientation.
+    """
+
+    planes: Float32s
+    """[N, 22, L, L] input planes, 1 or 0."""
+    global_inputs: Float32s
+    """[N, 19]"""
+    symmetry: npt.NDArray[np.int8]
+    """[N] symmetry under which the net sees the row (features.md 6)."""
+    optimism: Float32s
+    """[N] weight of the optimistic policy, 0 to 1; new batches have 0."""
+    policy: Float32s
+    """[N, L·L + 1] logits, optimism applied; the pass last. Off board or illegal entries mean nothing."""
+    win_loss: Float32s
+    """[N] probability of a win minus that of a loss."""
+    no_result: Float32s
+    """[N] probability; 0 where the rules exclude it."""
+    scalars: Float32s
+    """[N, 6] in the order of `nets.outputs.SCALARS`; the next six are its columns."""
+    ownership: Float32s
+    """[N, L·L] -1 (opponent's) to 1 (own)."""
+
+    @property
+    def score_mean(self) -> Float32s:
+        """[N] expected final score in points, times 1 - no_result."""
+        return self.scalars[:, SCORE_MEAN]
+
+    @property
+    def score_stdev(self) -> Float32s:
+        """[N] its standard deviation if there is a result."""
+        return self.scalars[:, SCORE_STDEV]
+
+    @property
+    def lead(self) -> Float32s:
+        """[N] points that would make the game even, times 1 - no_result."""
+        return self.scalars[:, LEAD]
+
+    @property
+    def variance_time(self) -> Float32s:
+        """[N] turns until the outcome is clear, or -1 if the net does not tell."""
+        return self.scalars[:, VARIANCE_TIME]
+
+    @property
+    def short_term_win_loss_error(self) -> Float32s:
+        """[N] expected error of win_loss in the next turns, or -1."""
+        return self.scalars[:, VALUE_ERROR]
+
+    @property
+    def short_term_score_error(self) -> Float32s:
+        """[N] expected error of score_mean in the next turns, or -1."""
+        return self.scalars[:, SCORE_ERROR]
+
+
+def new_batch(capacity: int, length: int) -> Batch:
+    """A batch of ``capacity`` rows of zeros for a tensor of edge ``length``."""
+    area = length * length
+    return Batch(
+        planes=np.zeros((capacity, NUM_PLANES, length, length), np.float32),
+        global_inputs=np.zeros((capacity, NUM_GLOBALS), np.float32),
+        symmetry=np.zeros(capacity, np.int8),
+        optimism=np.zeros(capacity, np.float32),
+        policy=np.zeros((capacity, area + 1), np.float32),
+        win_loss=np.zeros(capacity, np.float32),
+        no_result=np.zeros(capacity, np.float32),
+        scalars=np.zeros((capacity, len(SCALARS)), np.float32),
+        ownership=np.zeros((capacity, area), np.float32),
+    )
+
+
+class Evaluator(Protocol):
+    """A net on a device. One thread at a time may call `run`."""
+
+    length: int
+    description: str
+    has_short_term_errors: bool
+    pass_alive_suicide: bool
+    """Rows must be encoded as if multi-stone suicide were legal where pass-alive areas are concerned."""
+
+    def new_batch(self, capacity: int) -> Batch:
+        """A batch whose arrays stay where they are for its life."""
+        ...
+
+    def run(self, batch: Batch, count: int) -> None:
+        """Evaluate rows 0 to count - 1. EvaluatorError if the net fails."""
+        ...
+
+    def close(self) -> None:
+        """Free the device; the evaluator must not be used after."""
+        ...
+
+
+class UniformEvaluator:
+    """Knows nothing: every move alike, an even game. Plays until there is a first net."""
+
+    description = "uniform"
+    has_short_term_errors = False
+    pass_alive_suicide = False
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def new_batch(self, capacity: int) -> Batch:
+        return new_batch(capacity, self.length)
+
+    def run(self, batch: Batch, count: int) -> None:
+        for output in (batch.policy, batch.win_loss, batch.no_result, batch.ownership):
+            output[:count] = 0.0
+        batch.scalars[:count, :VARIANCE_TIME] = 0.0
+        batch.scalars[:count, VARIANCE_TIME:] = UNKNOWN
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+class NetEvaluator:
+    """A net on a backend."""
+
+    def __init__(self, net: Net, backend: Backend, length: int) -> None:
+        self.length = length
+        self.description = backend.description
+        self.decoding = decoding_of(net.config)
+        self.has_short_term_errors = self.decoding.has_variance_time
+        self.pass_alive_suicide = net.config.pass_alive_suicide
+        self._net = net
+        self._name = net.config.name
+        self._backend = backend
+        self._sizes = backend.sizes
+        self._proved: set[bool] = set()
+        self._places = symmetry_places(length)
+
+    def new_batch(self, capacity: int) -> Batch:
+        return new_batch(capacity, self.length)
+
+    def run(self, batch: Batch, count: int) -> None:
+        done = 0
+        while done < count:
+            size = next(pieces(count - done, self._sizes))
+            rows = min(size, count - done)
+            try:
+                finite = self._run_piece(batch, done, rows, size)
+            except OutOfMemory as error:
+                self._sizes = tuple(smaller for smaller in self._sizes if smaller < size)
+                if not self._sizes:
+                    raise EvaluatorError(f"{self._name}: {self.description} has no memory for a single row") from error
+                _log.warning("%s has no memory for batches of %d; using smaller ones", self.description, size)
+                continue
+            if not finite:
+                raise EvaluatorError(
+                    f"{self._name} put out something that is not a number on {self.description}: the net is damaged, "
+                    "or overflows in 16 bits (precision float32 avoids that)"
+                )
+            done += rows
+
+    def prove(self, *, full: bool) -> None:
+        """Compare one of the two graphs with float32 torch on known positions; EvaluatorError if it fails.
+
+        `run` does this itself before it first uses a graph.
+        """
+        self._proved.add(full)
+        mine, expected = (_test_positions(self.length, full=full) for _ in range(2))
+        self.run(mine, len(mine.symmetry))
+        if isinstance(self._backend, TorchBackend):
+            return
+        reference = NetEvaluator(self._net, TorchBackend(self._net, self.length, threads=1, sizes=(4,)), self.length)
+        reference.prove(full=full)
+        reference.run(expected, len(expected.symmetry))
+        limit = TOLERANCE_16 if self._backend.sixteen_bit else TOLERANCE_32
+        difference = _difference(mine, expected)
+        if not difference <= limit:
+            raise EvaluatorError(
+                f"{self._name} on {self.description} differs from float32 by {difference:.3g}, more than {limit}"
+            )
+
+    def _run_piece(self, batch: Batch, start: int, rows: int, size: int) -> bool:
+        backend = self._backend
+        full = gather_inputs(
+            batch.planes[start : start + rows], batch.symmetry[start : start + rows], self._places, backend.planes
+        )
+        if full not in self._proved:
+            self.prove(full=full)
+            return self._run_piece(batch, start, rows, size)
+        backend.global_inputs[:rows] = batch.global_inputs[start : start + rows]
+        raw = backend.run(size, full=full)
+        end = start + rows
+        return bool(
+            decode_rows(
+                raw.policy,
+                raw.values,
+                raw.ownership,
+                batch.global_inputs[start:end],
+                batch.symmetry[start:end],
+                batch.optimism[start:end],
+                self._places,
+                self.decoding,
+                batch.policy[start:end],
+                batch.win_loss[start:end],
+                batch.no_result[start:end],
+                batch.scalars[start:end],
+                batch.ownership[start:end],
+            )
+        )
+
+    def close(self) -> None:
+        self._backend.close()
+
+
+def pieces(count: int, sizes: tuple[int, ...]) -> Iterator[int]:
+    """Sizes of the runs that evaluate ``count`` rows: full ones, and the last padded if that is little waste."""
+    while count > 0:
+        above = next((size for size in sizes if size >= count), None)
+        if above is not None and count >= FILLED_ENOUGH * above:
+            size = above
+        else:
+            size = max((size for size in sizes if size <= count), default=sizes[0])
+        yield size
+        count -= size
+
+
+def symmetry_places(length: int) -> npt.NDArray[np.int16]:
+    """[8, L·L]: where each position of the board lies under each symmetry (flips first, then the transpose)."""
+    y, x = np.divmod(np.arange(length * length), length)
+    places = np.empty((8, length * length), np.int16)
+    for symmetry in range(8):
+        to_y = length - 1 - y if symmetry & 1 else y
+        to_x = length - 1 - x if symmetry & 2 else x
+        places[symmetry] = to_x * length + to_y if symmetry & 4 else to_y * length + to_x
+    return places
+
+
+@njit(cache=True, nogil=True)
+def gather_inputs(planes: Any, symmetry: Any, places: Any, target: Any) -> bool:
+    """Copy rows of planes into ``target`` under their symmetries; whether every board fills the tensor."""
+    rows, channels, length = planes.shape[0], planes.shape[1], planes.shape[2]
+    full = True
+    for row in range(rows):
+        place = places[symmetry[row]]
+        for channel in range(channels):
+            source = planes[row, channel]
+            goal = target[row, channel]
+            position = 0
+            for y in range(length):
+                for x in range(length):
+                    to = place[position]
+                    goal[to // length, to % length] = source[y, x]
+                    position += 1
+        # boards are rectangles in the upper left corner, so the last point tells whether all points are there
+        full = full and planes[row, 0, length - 1, length - 1] != 0.0
+    return full
+
+
+@njit(cache=True, nogil=True)
+def decode_rows(
+    raw_policy: Any,
+    raw_values: Any,
+    raw_ownership: Any,
+    global_inputs: Any,
+    symmetry: Any,
+    optimism: Any,
+    places: Any,
+    decoding: Decoding,
+    policy: Any,
+    win_loss: Any,
+    no_result: Any,
+    scalars: Any,
+    ownership: Any,
+) -> bool:
+    """Decode as many rows as ``global_inputs`` has into the five last arrays; False if anything is not a number."""
+    total = 0.0
+    for row in range(global_inputs.shape[0]):
+        win_loss[row], no_result[row] = decode_values(raw_values[row], global_inputs[row], decoding, scalars[row])
+        place = places[symmetry[row]]
+        decode_maps(raw_policy[row], raw_ownership[row], optimism[row], place, policy[row], ownership[row])
+        total += win_loss[row]
+        for index in range(scalars.shape[1]):
+            total += scalars[row, index]
+        for index in range(policy.shape[1]):
+            total += policy[row, index]
+        for index in range(ownership.shape[1]):
+            total += ownership[row, index]
+    return bool(np.isfinite(total))
+
+
+# -- choosing a backend ---------------------------------------------------------------------------------------------
+
+
+def load_evaluator(
+    path: str | os.PathLike[str] | None,
+    *,
+    length: int,
+    device: str = "cpu",
+    threads: int = 1,
+    precision: Precision = Precision.FASTEST,
+) -> Evaluator:
+    """The evaluator of a net file for a tensor of edge ``length``; ``path`` None gives the uniform one.
+
+    ``device`` is ``cpu``, ``cuda``, ``cuda:N`` or ``N``; ``threads`` counts for CPUs. NetFileError for a bad file,
+    EvaluatorError if no way to run the net on the device passes the self-test.
+    """
+    if path is None:
+        return UniformEvaluator(length)
+    return make_evaluator(module_of(read_net(path)), length=length, device=device, threads=threads, precision=precision)
+
+
+def make_evaluator(
+    net: Net, *, length: int, device: str = "cpu", threads: int = 1, precision: Precision = Precision.FASTEST
+) -> Evaluator:
+    """The evaluator of a module, as `load_evaluator`; the module must not change afterwards."""
+    net.eval()
+    reasons = []
+    for make in _candidates(net, length, device, threads, precision):
+        try:
+            evaluator = NetEvaluator(net, make(), length)
+            evaluator.prove(full=True)
+            return evaluator
+        except (RuntimeError, ImportError) as error:
+            reasons.append(str(error))
+            _log.warning("%s: %s", net.config.name, error)
+    raise EvaluatorError(f"{net.config.name} cannot be evaluated on {device}: {'; '.join(reasons)}")
+
+
+def _candidates(
+    net: Net, length: int, device: str, threads: int, precision: Precision
+) -> Iterator[Callable[[], Backend]]:
+    """Ways to run the net on the device, fastest first."""
+    fastest = precision is Precision.FASTEST
+    if device == "cpu":
+        if fastest and OpenVinoBackend.has_bfloat16():
+            yield lambda: OpenVinoBackend(net, length, threads, sixteen_bit=True)
+        yield lambda: OpenVinoBackend(net, length, threads, sixteen_bit=False)
+        yield lambda: TorchBackend(net, length, threads)
+        return
+    name = f"cuda:{device}" if device.isdigit() else device
+    if not name.startswith("cuda"):
+        raise EvaluatorError(f"unknown device {device!r}: use cpu, cuda, or the number of a GPU")
+    if not torch.cuda.is_available():
+        raise EvaluatorError(
+            f"device {device}: torch finds no CUDA GPU here; use cpu, or install a CUDA build of torch"
+        )
+    cuda = torch.device(name)
+    if (cuda.index or 0) >= torch.cuda.device_count():
+        raise EvaluatorError(f"device {device}: there are only {torch.cuda.device_count()} GPUs, counted from 0")
+    for dtype in (torch.float16, torch.bfloat16, torch.float32) if fastest else (torch.float32,):
+        yield partial(CudaBackend, net, length, cuda, dtype)
+
+
+def _test_positions(length: int, *, full: bool) -> Batch:
+    """A few positions, always the same: an empty board and scattered stones, on boards that fill the tensor or not."""
+    batch = new_batch(4, length)
+    random = np.random.default_rng(length)
+    for row in range(4):
+        height = length if full else max(1, length - 1 - row % 2)
+        width = length if full else max(1, length - row // 2)
+        board = batch.planes[row, :, :height, :width]
+        board[0] = 1.0
+        colour = random.integers(0, 3, (height, width)) * (row > 0)
+        board[1], board[2] = colour == 1, colour == 2
+        batch.global_inputs[row, [5, 8, 18]] = -0.375, 1.0, -0.5
+        batch.global_inputs[row, KO_NOT_SIMPLE] = row % 2
+        batch.symmetry[row] = row
+    return batch
+
+
+def _difference(batch: Batch, expected: Batch) -> float:
+    """Largest difference in probabilities and ownership (absolute) and in scores (relative above 1 point)."""
+    policies = [np.exp(each.policy - each.policy.max(1, keepdims=True)) for each in (batch, expected)]
+    shares = [policy / policy.sum(1, keepdims=True) for policy in policies]
+    relative = np.abs(batch.scalars - expected.scalars) / np.maximum(1.0, np.abs(expected.scalars))
+    parts = (
+        np.abs(shares[0] - shares[1]),
+        np.abs(batch.win_loss - expected.win_loss) / 2.0,
+        np.abs(batch.no_result - expected.no_result),
+        np.abs(batch.ownership - expected.ownership),
+        relative,
+    )
+    return max(float(part.max()) for part in parts)
