@@ -1,0 +1,157 @@
+"""Folders, plans and batches: order, window, shuffling, resumption at any batch."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from common.npz import RowsError
+from common.rows import GlobalTarget, Rows, write_npz
+from nets.data import (
+    Augmentation,
+    Batches,
+    DataFile,
+    DataFolder,
+    Plan,
+    Position,
+    in_window,
+    load_chunk,
+    make_plan,
+    usable_batches,
+)
+from nets.window import WindowConfig
+from tests.nets.made_rows import made_rows
+from tests.oracles import oracle_path
+
+LENGTH = 5
+PLAIN = Augmentation(symmetries=False, history_dropout=False)
+
+
+def numbered(first: int, count: int) -> Rows:
+    """Rows that carry their own number in the column of the turn."""
+    rows = made_rows(count, LENGTH)
+    rows.global_targets[:, GlobalTarget.TURN] = np.arange(first, first + count)
+    return rows
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Ten files of 10 to 19 rows, numbered through, one second apart."""
+    first = 0
+    for index in range(10):
+        path = tmp_path / f"{index:02d}.npz"
+        write_npz(numbered(first, 10 + index), path)
+        os.utime(path, (1000 + index, 1000 + index))
+        first += 10 + index
+    return tmp_path
+
+
+def numbers(batch: object) -> list[int]:
+    return [int(turn) for turn in batch.global_targets[:, GlobalTarget.TURN]]  # type: ignore[attr-defined]
+
+
+def plan_of(folder: Path, **changes: int) -> Plan:
+    options = {"number": 1, "seed": 7, "length": LENGTH, "max_rows": 10**6, "chunk_bytes": 40 * 1200} | changes
+    return make_plan(DataFolder([folder]).scan(), **options)
+
+
+def test_files_are_found_counted_and_ordered_by_age(folder: Path) -> None:
+    data = DataFolder([folder])
+    assert [file.rows for file in data.scan()] == list(range(10, 20))
+    os.utime(folder / "00.npz", (5000, 5000))
+    write_npz(numbered(0, 3), folder / "new.npz")
+    os.utime(folder / "new.npz", (6000, 6000))
+    (folder / "half.npz").write_bytes((folder / "03.npz").read_bytes()[:300])
+    (folder / "writing.npz.tmp").write_bytes(b"")
+    assert [file.rows for file in data.scan()][-2:] == [10, 3]
+    assert len(data.scan()) == 11
+    assert "half.npz" in next(iter(data.refused))
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        DataFolder([folder / "nowhere"]).scan()
+
+
+def test_folders_of_a_real_katago_are_read() -> None:
+    files = DataFolder([oracle_path("vectors/selfplay")]).scan()
+    assert sorted(file.rows for file in files) == [73, 226, 600]
+    assert load_chunk(files, 9).count == 899
+
+
+def test_the_window_takes_the_newest_and_little_random_play() -> None:
+    files = [DataFile(f"/data/random/tdata/{i}.npz", 100, i) for i in range(10)]
+    files += [DataFile(f"/data/net/tdata/{i}.npz", 100, i) for i in range(10, 15)]
+    config = WindowConfig(min_rows=300, taper_window_exponent=1.0, expand_window_per_row=0.5)
+    assert [file.modified for file in in_window(files, config)] == [9, 10, 11, 12, 13, 14]  # N = 300 + 500, W = 550
+    assert [file.is_random_play for file in files] == [True] * 10 + [False] * 5
+
+
+def test_a_pass_uses_every_row_once(folder: Path) -> None:
+    plan = plan_of(folder)
+    assert plan.rows == 145
+    assert len(plan.chunks) > 1
+    batches = Batches(plan, batch=4, seed=7, augmentation=PLAIN)
+    seen = [number for batch in batches for number in numbers(batch)]
+    batches.close()
+    assert len(seen) == len(set(seen)) == 4 * usable_batches(plan, 4) > 145 - 4 * len(plan.chunks)
+    assert seen != sorted(seen)
+    other = plan_of(folder, number=2)
+    assert [file.path for chunk in other.chunks for file in chunk] != [
+        file.path for chunk in plan.chunks for file in chunk
+    ]
+
+
+def test_a_short_pass_takes_the_right_number_of_rows_on_average() -> None:
+    files = [DataFile(f"{i}.npz", 100, i) for i in range(20)]
+    taken = [make_plan(files, number=n, seed=0, length=9, max_rows=250, chunk_bytes=10**9).rows for n in range(400)]
+    assert set(taken) == {200, 300}
+    assert np.mean(taken) == pytest.approx(250, abs=10)
+
+
+@pytest.mark.parametrize("stop", [0, 1, 7, 20])
+def test_batches_go_on_from_any_position(folder: Path, stop: int) -> None:
+    plan = plan_of(folder)
+    whole = Batches(plan, batch=4, seed=7)
+    expected = [batch.planes for batch in whole]
+    whole.close()
+    first = Batches(plan, batch=4, seed=7)
+    for _ in range(stop):
+        next(first)
+    position = first.position
+    first.close()
+    rest = Batches(Plan.from_json(plan.to_json()), batch=4, seed=7, position=Position(position.chunk, position.batch))
+    got = [batch.planes for batch in rest]
+    rest.close()
+    assert len(got) == len(expected) - stop
+    assert all(torch.equal(one, other) for one, other in zip(got, expected[stop:], strict=True))
+
+
+def test_processes_share_a_joint_batch(folder: Path) -> None:
+    plan = plan_of(folder)
+    joint = Batches(plan, batch=6, seed=7)
+    shares = [Batches(plan, batch=6, seed=7, rank=rank, world=2) for rank in range(2)]
+    for whole, one, other in zip(joint, *shares, strict=True):
+        for name in ("planes", "global_inputs", "policy_targets", "value_targets"):
+            assert torch.equal(getattr(whole, name), torch.cat([getattr(one, name), getattr(other, name)]))
+    for batches in (joint, *shares):
+        batches.close()
+    with pytest.raises(ValueError, match="divided"):
+        Batches(plan, batch=5, seed=7, world=2)
+
+
+def test_a_file_that_changed_or_broke_is_named(folder: Path) -> None:
+    file = DataFolder([folder]).scan()[0]
+    with pytest.raises(RowsError, match=r"00\.npz has 10 rows; it had 11") as caught:
+        load_chunk([replace(file, rows=11)], LENGTH)
+    assert caught.value.reason == "changed"
+    with pytest.raises(RowsError, match=r"00\.npz.*edge 5; edge 9"):
+        load_chunk([file], 9)
+    plan = plan_of(folder)
+    (folder / "05.npz").write_bytes(b"")
+    batches = Batches(plan, batch=4, seed=7)
+    with pytest.raises(RowsError, match=r"05\.npz"):
+        list(batches)
+    batches.close()
