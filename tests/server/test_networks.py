@@ -1,0 +1,205 @@
+"""Networks: registering, their files over HTTP with ranges, and lists."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import default_storage
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from common import wire
+from server.errors import InvalidSettings
+from server.jobs.models import Gate, GateState
+from server.networks.api import byte_range
+from server.networks.models import Network, NetworkState
+from server.networks.services import network_register
+from server.runs.models import PromotionRule, Run
+from tests.oracles import oracle_path
+from tests.server.factories import make_network, make_run
+
+# --------------------------------------------------------------------------------------------------------- registering
+
+
+@pytest.mark.django_db
+def test_a_candidate_is_stored_by_content_and_opens_its_gate(run: Run, tmp_path: Path) -> None:
+    network = make_network(run, tmp_path, train_step=1000, data_rows=50)
+    content = (tmp_path / Path(network.file).name).exists()
+    assert not content, "the storage names files by content, not by the trainer's name"
+    with default_storage.open(network.file) as file:
+        assert hashlib.sha256(file.read()).hexdigest() == network.file_sha256
+    assert network.file_sha256 in network.file
+    assert network.state == NetworkState.CANDIDATE
+    assert not network.training_games_enabled
+    gate = Gate.objects.get()
+    assert (gate.candidate, gate.opponent, gate.games) == (network, run.current_network, run.gate_games)
+
+
+@pytest.mark.django_db
+def test_a_seed_becomes_current_at_once(run: Run, tmp_path: Path) -> None:
+    network = make_network(run, tmp_path, is_candidate=False)
+    run.refresh_from_db()
+    assert run.current_network == network
+    assert network.training_games_enabled
+    assert not Gate.objects.exists()
+
+
+@pytest.mark.django_db
+def test_without_gates_every_candidate_is_promoted(tmp_path: Path) -> None:
+    run = make_run("always", promotion_rule=PromotionRule.ALWAYS)
+    network = make_network(run, tmp_path)
+    run.refresh_from_db()
+    assert run.current_network == network
+    assert network.state == NetworkState.ACCEPTED
+    assert not Gate.objects.exists()
+
+
+@pytest.mark.django_db
+def test_registering_twice_is_registering_once(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "net.bin.gz"
+    path.write_bytes(b"some bytes")
+    first = network_register(run=run, name="seven-s1", path=path, architecture="b2c32")
+    assert network_register(run=run, name="seven-s1", path=path, architecture="b2c32") == first
+    assert Gate.objects.count() == 1
+    path.write_bytes(b"other bytes")
+    with pytest.raises(InvalidSettings, match="with another file exists already"):
+        network_register(run=run, name="Seven-S1", path=path, architecture="b2c32")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["other-s1", "seven", "seven-", "seven-a b", "seven-a/b", "seven--a"])
+def test_bad_names(run: Run, tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidSettings, match="beginning with 'seven-'"):
+        make_network(run, tmp_path, name=name)
+
+
+# ---------------------------------------------------------------------------------------------------------- add_network
+
+
+@pytest.mark.django_db
+def test_add_network_takes_a_real_net(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    path = oracle_path("nets/g170-b6c96-s175395328-d26788732.bin.gz")
+    call_command("add_network", "seven", str(path), "--seed")
+    assert "b6c96" in capsys.readouterr().out
+    network = Network.objects.get(name="seven-g170-b6c96-s175395328-d26788732")
+    assert network.file_bytes == path.stat().st_size
+
+
+@pytest.mark.django_db
+def test_add_network_refuses_what_is_no_network(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "net.bin.gz"
+    with pytest.raises(CommandError, match=r"net\.bin\.gz cannot be used as a network.*No such file"):
+        call_command("add_network", "seven", str(path))
+    real = oracle_path("nets/g170-b6c96-s175395328-d26788732.bin.gz").read_bytes()
+    for content in (b"", b"no gzip", real[: len(real) // 2]):
+        path.write_bytes(content)
+        with pytest.raises(CommandError, match="cannot be used as a network"):
+            call_command("add_network", "seven", str(path))
+    with pytest.raises(CommandError, match=r"ends in \.bin\.gz"):
+        call_command("add_network", "seven", str(tmp_path))
+    with pytest.raises(CommandError, match="no run 'eight'"):
+        call_command("add_network", "eight", str(path))
+    assert Network.objects.filter(is_random=False).count() == 0
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("", (0, 100)),
+        ("bytes=0-9", (0, 10)),
+        ("bytes=10-", (10, 100)),
+        ("bytes=-10", (90, 100)),
+        ("bytes=-1000", (0, 100)),
+        ("bytes=50-1000", (50, 100)),
+        ("10-99", (10, 100)),  # without the unit, as KataGo's client sends it
+        ("14-", (14, 100)),
+        ("bytes=100-", None),
+        ("bytes=9-5", None),
+        ("bytes=-0", None),
+        ("bytes=0-1,5-6", (0, 100)),
+        ("lines=1-2", (0, 100)),
+        ("-", (0, 100)),
+    ],
+)
+def test_byte_ranges(header: str, expected: tuple[int, int] | None) -> None:
+    assert byte_range(header, 100) == expected
+
+
+@pytest.fixture
+def served(run: Run, tmp_path: Path) -> tuple[str, bytes]:
+    """Address of a network's file, and its content."""
+    network = make_network(run, tmp_path)
+    with default_storage.open(network.file) as file:
+        return f"/models/{network.name}.bin.gz", file.read()
+
+
+@pytest.mark.django_db
+def test_a_file_comes_as_it_is(client: Client, served: tuple[str, bytes]) -> None:
+    url, content = served
+    answer = client.get(url, headers={"Accept-Encoding": "gzip"})
+    assert answer.status_code == 200
+    assert answer.getvalue() == content
+    assert answer.headers["Content-Length"] == str(len(content))
+    assert "Content-Encoding" not in answer.headers
+    network = Network.objects.get(is_random=False)
+    assert answer.headers["ETag"] == f'"{network.file_sha256}"'
+    told = wire.NetworkInfo.from_json(client.get(f"/api/networks/{network.name}/").content)
+    assert told.model_file == "http://testserver" + url
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("unit", ["bytes=", ""])
+def test_a_transfer_is_resumed(client: Client, served: tuple[str, bytes], unit: str) -> None:
+    url, content = served
+    answer = client.get(url, headers={"Range": f"{unit}100-{len(content) - 1}"})
+    assert answer.status_code == 206
+    assert answer.getvalue() == content[100:]
+    assert answer.headers["Content-Range"] == f"bytes 100-{len(content) - 1}/{len(content)}"
+    assert answer.headers["Content-Length"] == str(len(content) - 100)
+
+
+@pytest.mark.django_db
+def test_errors_have_empty_bodies(client: Client, served: tuple[str, bytes], run: Run) -> None:
+    url, content = served
+    answers: list[tuple[Any, int]] = [
+        (client.get("/models/nothing.bin.gz"), 404),
+        (client.get(f"/models/{run.name}-random.bin.gz"), 404),
+        (client.get(url, headers={"Range": f"bytes={len(content)}-"}), 416),
+        (client.post(url), 405),
+    ]
+    network = Network.objects.get(is_random=False)
+    default_storage.delete(network.file)
+    answers.append((client.get(url), 404))
+    for answer, status in answers:
+        assert (answer.status_code, answer.content) == (status, b"")
+
+
+# --------------------------------------------------------------------------------------------------------------- lists
+
+
+@pytest.mark.django_db
+def test_newest_training_network_is_the_current_one(client: Client, run: Run, tmp_path: Path) -> None:
+    make_network(run, tmp_path)
+    told = wire.NetworkInfo.from_json(client.get(wire.PATH_NEWEST_NETWORK).content)
+    assert told.name == f"{run.name}-random"
+
+
+@pytest.mark.django_db
+def test_lists_are_pages(client: Client, run: Run, tmp_path: Path) -> None:
+    make_run("other")
+    for _ in range(21):
+        make_network(run, tmp_path)
+    first = client.get("/api/networks/?run__name=seven").json()
+    assert (first["count"], len(first["results"])) == (22, 20)
+    second = client.get(first["next"]).json()
+    assert [network["name"] for network in second["results"]][-1] == "seven-random"
+    assert client.get("/api/runs/").json()["count"] == 2
+    assert client.get("/api/runs/seven/").json()["gate_games"] == 200
+    assert client.get("/api/runs/none/").status_code == 404
+    assert client.get("/api/networks/none/").status_code == 404

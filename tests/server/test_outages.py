@@ -1,0 +1,119 @@
+"""Trouble of the server's own is a 503 that asks for another try, and leaves nothing half-done."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+from django.test import Client
+
+from common import wire
+from server.accounts.models import Contributor
+from server.games import services
+from server.games.models import Game
+from server.jobs.models import Job
+from server.runs.models import Run
+from tests.server.factories import ask, game_form, upload_training
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def job(client: Client, anna: Contributor, run: Run) -> Job:
+    """A self-play job of Anna's."""
+    return Job.objects.get(pk=ask(client, anna).json()["job_id"])
+
+
+def assert_try_again(answer: Any) -> None:
+    told = wire.ErrorAnswer.from_json(answer.content)
+    assert answer.status_code == 503, told
+    assert told.code == wire.ErrorCode.RETRY
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+@contextmanager
+def database_that_fails(*, on: str = "") -> Iterator[None]:
+    """Every statement that contains ``on`` fails as when the connection is lost."""
+
+    def fail(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if on in sql:
+            raise OperationalError("server closed the connection unexpectedly")
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(fail):
+        yield
+
+
+def stored_files(settings: Any) -> list[Path]:
+    return [path for path in Path(settings.MEDIA_ROOT).rglob("*") if path.is_file()]
+
+
+def test_database_away(client: Client, anna: Contributor, job: Job) -> None:
+    form = game_form(job)
+    with database_that_fails():
+        assert_try_again(upload_training(client, anna, form))
+        assert_try_again(ask(client, anna))
+        assert_try_again(client.get(wire.PATH_CURRENT_RUN))
+        assert client.get("/healthz/").json()["database"] == "away"
+    assert client.get("/healthz/").status_code == 200
+
+
+def test_database_fails_after_the_files(client: Client, anna: Contributor, job: Job, settings: object) -> None:
+    form = game_form(job)
+    with database_that_fails(on='INSERT INTO "games_game"'):
+        assert_try_again(upload_training(client, anna, form))
+    job.refresh_from_db()
+    assert (Game.objects.count(), job.received) == (0, 0)
+    kept = stored_files(settings)
+    assert upload_training(client, anna, form).status_code == 201
+    assert sorted(stored_files(settings)) == sorted(kept), "the next try uses the files of the first"
+
+
+def test_full_disk(
+    client: Client, anna: Contributor, job: Job, settings: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        answer = upload_training(client, anna, game_form(job))
+    assert_try_again(answer)
+    assert "cannot store files" in answer.json()["detail"]
+    assert stored_files(settings) == []
+    assert not Game.objects.exists()
+    assert upload_training(client, anna, game_form(job)).status_code == 201
+
+
+def test_broker_away(
+    client: Client,
+    anna: Contributor,
+    job: Job,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    tried = []
+
+    def away(name: str) -> None:
+        tried.append(name)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(services.app, "send_task", away)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert upload_training(client, anna, game_form(job)).status_code == 201
+    assert tried == [services.AUDIT_TASK]
+
+
+def test_an_unexpected_error_is_500_in_the_common_shape(
+    client: Client, anna: Contributor, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.runs.api.run_info", lambda *_: 1 / 0)
+    answer = client.get(wire.PATH_CURRENT_RUN)
+    assert answer.status_code == 500
+    assert wire.ErrorAnswer.from_json(answer.content).code == wire.ErrorCode.RETRY
