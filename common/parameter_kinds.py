@@ -94,6 +94,10 @@ def _read_boolean(text: str) -> bool:
 BOOLEAN: Final = Kind(_read_boolean, lambda value: "true" if value else "false")
 
 
+TEXT: Final = Kind(str, str)
+"""Any text."""
+
+
 def member(enum: type[IntEnum]) -> Kind:
     """The name of a member of ``enum``."""
 

@@ -1,0 +1,51 @@
+"""``python -m client gtp``: a Go engine for graphical programs and for matches, on stdin and stdout.
+
+Only the command line; the commands are in `client.gtp_engine`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Iterable
+from typing import TextIO
+
+from client.gtp_engine import Engine, GtpSettings
+from client.gtp_protocol import serve
+from client.gtp_search import EngineSearch
+from client.selfplay.local import evaluator_loader, network_of
+from common.config_text import ConfigError
+from common.parameters import parse_engine
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--model", required=True, metavar="FILE", help="network file, or random for none")
+    parser.add_argument(
+        "--override-config",
+        default="",
+        metavar="KEY=VALUE,…",
+        help="settings by KataGo's names, such as maxVisits=400,preventCleanupPhase=false",
+    )
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda with a number as in cuda:0 (default cpu)")
+    parser.add_argument("--threads", type=int, default=1, metavar="T", help="threads of a CPU evaluator (default 1)")
+    parser.add_argument("--seed", type=int, metavar="S", help="same seed, same moves (default: drawn)")
+
+
+def run(options: argparse.Namespace, lines: Iterable[str] | None = None, output: TextIO | None = None) -> int:
+    """Answer commands until ``quit``; returns the exit code."""
+    try:
+        search_parameters, settings = parse_engine(GtpSettings, overrides=options.override_config)
+        network = network_of(options.model)
+    except (ConfigError, FileNotFoundError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    seed = options.seed if options.seed is not None else random.SystemRandom().getrandbits(63)
+    search = EngineSearch(network, evaluator_loader(options.device, options.threads), search_parameters, seed)
+    try:
+        engine = Engine(settings, search)
+        serve(engine.commands, lines if lines is not None else sys.stdin, output if output is not None else sys.stdout)
+    finally:
+        search.close()
+    return 0
