@@ -1,0 +1,200 @@
+"""A slow twin of the search, written for reading: Python objects, recursion, no batches.
+
+Covers a fresh tree without noise: selection with forced playouts, value weighting, noise pruning, terminal nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from common.features import encode
+
+from client.search.utility import expected_score_value, score_table
+from client.search.weights import student_cdf, student_table
+from common.go.passalive import AREA_SCRATCH
+from common.go.play import legal_points, play
+from common.go.points import NUM_POINTS, WHITE, point_of, position_of
+from common.go.scoring import score
+
+
+@dataclass
+class Own:
+    win_loss: float
+    score_mean: float
+    score_mean_sq: float
+    lead: float
+
+
+@dataclass
+class Node:
+    state: Any
+    history: Any
+    sign: float
+    policy: dict[int, float] = field(default_factory=dict)
+    own: Own | None = None
+    own_utility: float = 0.0
+    terminal: bool = False
+    visits: int = 0
+    weight: float = 0.0
+    utility: float = 0.0
+    utility_sq: float = 0.0
+    lead: float = 0.0
+    children: dict[int, Node] = field(default_factory=dict)
+
+
+class NaiveSearch:
+    """One tree over copies of positions; ``parameters`` is a SEARCH_PARAMETERS record."""
+
+    def __init__(self, answer: Any, length: int, parameters: Any) -> None:
+        self.answer, self.length, self.p = answer, length, parameters
+        self.centre = 0.0
+        self.root: Node | None = None
+
+    def search(self, state: Any, history: Any, visits: int) -> Node:
+        self.area = math.sqrt(float(state["x_size"]) * float(state["y_size"]))
+        self.root = self._node(state.copy(), history.copy())
+        for _ in range(visits):
+            self._playout(self.root)
+        return self.root
+
+    def _node(self, state: Any, history: Any) -> Node:
+        return Node(state, history, 1.0 if state["to_move"] == WHITE else -1.0)
+
+    def _playout(self, node: Node) -> None:
+        if node.visits == 0:
+            self._evaluate(node)
+        elif not node.terminal:
+            move = self._select(node)
+            if move not in node.children:
+                states, histories = np.array([node.state]), np.array([node.history])
+                play(states[0], histories[0], point_of(move, self.length))
+                node.children[move] = self._node(states[0], histories[0])
+            self._playout(node.children[move])
+        node.visits += 1
+        self._average(node)
+
+    def _evaluate(self, node: Node) -> None:
+        state = node.state
+        if state["finished"] and node is not self.root:
+            area, scratch = np.zeros(NUM_POINTS, np.int8), np.zeros(1, AREA_SCRATCH)
+            final = score(state, area, scratch[0])
+            draw = float(state["draw_white_wins"])
+            wins = 1.0 if final > 0 else 0.0 if final < 0 else draw
+            mean, square = final, final**2
+            if final == int(final):
+                mean = final + draw - 0.5
+                square = (1 - draw) * (final - 0.5) ** 2 + draw * (final + 0.5) ** 2
+            node.own = Own(2 * wins - 1, mean, square, mean)
+            node.terminal = True
+        else:
+            self._ask(node)
+        assert node.own is not None
+        node.own_utility = self._utility(node.own)
+
+    def _ask(self, node: Node) -> None:
+        edge = self.length
+        planes, inputs = np.zeros((22, edge, edge), np.float32), np.zeros(19, np.float32)
+        encode(node.state.copy(), node.history, edge, planes, inputs)
+        found = self.answer(planes, inputs, 0)
+        legal = np.zeros(NUM_POINTS, np.int8)
+        legal_points(node.state, node.history, legal)
+        moves = sorted(position_of(int(point), edge) for point in np.flatnonzero(legal))
+        logits = np.array([found.policy[move] for move in moves], np.float64)
+        chances = np.exp(logits - logits.max())
+        node.policy = dict(zip(moves, (chances / chances.sum()).astype(np.float32).tolist(), strict=True))
+        mean = found.score_mean
+        square = mean**2 + found.score_stdev**2
+        node.own = Own(node.sign * found.win_loss, node.sign * mean, square, node.sign * found.lead)
+        if node is self.root:
+            expected, cap = node.own.score_mean, self.area * self.p["dynamic_score_center_scale"]
+            shrunk = expected * (1 - self.p["dynamic_score_center_zero_weight"])
+            self.centre = min(max(shrunk, expected - cap), expected + cap)
+
+    def _utility(self, own: Own) -> float:
+        stdev = math.sqrt(max(0.0, own.score_mean_sq - own.score_mean**2))
+        static = expected_score_value(score_table(), own.score_mean, stdev, 0.0, 2.0, self.area)
+        scale = self.p["dynamic_score_center_scale"]
+        dynamic = expected_score_value(score_table(), own.score_mean, stdev, self.centre, scale, self.area)
+        return float(
+            own.win_loss * self.p["win_loss_utility_factor"]
+            + self.p["static_score_utility_factor"] * static
+            + self.p["dynamic_score_utility_factor"] * dynamic
+        )
+
+    def _select(self, node: Node) -> int:
+        p, at_root = self.p, node is self.root
+        visited = sum(node.policy[move] for move in node.children)
+        total = sum(child.weight for child in node.children.values())
+        base = p["cpuct_exploration_base"]
+        scale = p["cpuct_exploration"] + p["cpuct_exploration_log"] * math.log((total + base) / base)
+        scale *= math.sqrt(total + 0.01)
+        if p["cpuct_utility_stdev_scale"]:
+            prior, share, square = (
+                p["cpuct_utility_stdev_prior"],
+                p["cpuct_utility_stdev_prior_weight"],
+                node.utility**2,
+            )
+            spread = prior
+            if node.weight > 1:
+                moment = (square + prior**2) * share + max(node.utility_sq, square) * node.weight
+                spread = math.sqrt(max(0.0, moment / (share + node.weight - 1) - square))
+            scale *= 1 + p["cpuct_utility_stdev_scale"] * (spread / prior - 1)
+        part = min(1.0, visited ** p["fpu_parent_weight_by_visited_policy_pow"])
+        reduction = p["root_fpu_reduction_max"] if at_root else p["fpu_reduction_max"]
+        urgency = part * node.utility + (1 - part) * node.own_utility - node.sign * reduction * math.sqrt(visited)
+
+        def value(move: int) -> float:
+            child, prior = node.children.get(move), node.policy[move]
+            if child is None:
+                return node.sign * urgency + scale * prior
+            owed = math.sqrt(prior * total * p["root_desired_per_child_visits_coeff"])
+            if at_root and child.weight < owed:
+                return 1e20
+            return node.sign * child.utility + scale * prior / (1 + child.weight)
+
+        fresh = [move for move in node.policy if move not in node.children]
+        candidates = [*node.children, *sorted(fresh, key=lambda move: -node.policy[move])[:1]]
+        return max(candidates, key=value)
+
+    def _average(self, node: Node) -> None:
+        assert node.own is not None
+        if node.terminal:
+            node.weight = node.visits
+            node.utility, node.utility_sq, node.lead = node.own_utility, node.own_utility**2, node.own.lead
+            return
+        children = list(node.children.values())
+        weights = self._weights(node, children)
+        node.weight = 1.0 + sum(weights)
+
+        def mean(own: float, of: str) -> float:
+            pairs = zip(weights, children, strict=True)
+            return float((own + sum(weight * getattr(child, of) for weight, child in pairs)) / node.weight)
+
+        node.utility_sq = mean(node.own_utility**2, "utility_sq")
+        node.utility = mean(node.own_utility, "utility")
+        node.lead = mean(node.own.lead, "lead")
+
+    def _weights(self, node: Node, children: list[Node]) -> list[float]:
+        weights = [child.weight for child in children]
+        own = [node.sign * child.utility for child in children]
+        if self.p["use_noise_pruning"] and len(children) > 1:
+            priors = [node.policy[move] for move in node.children]
+            for i in range(1, len(children)):
+                before = sum(weights[:i])
+                gap = sum(w * u for w, u in zip(weights[:i], own[:i], strict=True)) / before - own[i]
+                share = 2 * before * priors[i] / sum(priors[:i])
+                if gap > 0 and weights[i] > share:
+                    cut = (weights[i] - share) * (1 - math.exp(-gap / self.p["noise_prune_utility_scale"]))
+                    weights[i] -= cut
+        exponent, total = self.p["value_weight_exponent"], sum(weights)
+        if not exponent or not children:
+            return weights
+        mean = sum(w * u for w, u in zip(weights, own, strict=True)) / total
+        raised = []
+        for weight, utility in zip(weights, own, strict=True):
+            stdev = math.sqrt(1e-8 + 1 / (1.5 * math.sqrt(weight)))
+            raised.append(weight * (student_cdf(student_table(), (utility - mean) / stdev) + 1e-4) ** exponent)
+        return [weight * total / sum(raised) for weight in raised]

@@ -1,0 +1,114 @@
+"""Evaluators with known answers, and positions to search."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from common.go.board import reset, set_stone
+from common.go.play import begin
+from common.go.points import BLACK, WHITE, point_at
+from common.go.rules import Ko
+from common.go.state import new_histories, new_states
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass
+class ScriptedBatch:
+    planes: Floats
+    global_inputs: Floats
+    symmetry: npt.NDArray[np.int8]
+    policy: Floats
+    win_loss: Floats
+    no_result: Floats
+    score_mean: Floats
+    score_stdev: Floats
+    lead: Floats
+    short_term_win_loss_error: Floats
+    short_term_score_error: Floats
+    ownership: Floats
+
+
+@dataclass
+class Answer:
+    """What a net says of a position, as the player to move sees it."""
+
+    policy: Floats
+    win_loss: float = 0.0
+    score_mean: float = 0.0
+    score_stdev: float = 0.0
+    lead: float = 0.0
+    no_result: float = 0.0
+
+
+@dataclass
+class ScriptedEvaluator:
+    """Asks ``answer(planes, global_inputs, symmetry)`` for each row."""
+
+    length: int
+    answer: Callable[[Floats, Floats, int], Answer]
+    has_short_term_errors: bool = False
+    batch_sizes: list[int] = field(default_factory=list)
+    symmetries: list[int] = field(default_factory=list)
+
+    def new_batch(self, capacity: int) -> ScriptedBatch:
+        scalars = [np.zeros(capacity, np.float32) for _ in range(7)]
+        edge = self.length
+        return ScriptedBatch(
+            np.zeros((capacity, 22, edge, edge), np.float32),
+            np.zeros((capacity, 19), np.float32),
+            np.zeros(capacity, np.int8),
+            np.zeros((capacity, edge * edge + 1), np.float32),
+            *scalars,
+            np.zeros((capacity, edge * edge), np.float32),
+        )
+
+    def run(self, batch: Any, count: int) -> None:
+        self.batch_sizes.append(count)
+        for row in range(count):
+            self.symmetries.append(int(batch.symmetry[row]))
+            found = self.answer(batch.planes[row], batch.global_inputs[row], int(batch.symmetry[row]))
+            batch.policy[row] = found.policy
+            for name in ("win_loss", "score_mean", "score_stdev", "lead", "no_result"):
+                getattr(batch, name)[row] = getattr(found, name)
+
+
+def hashed_answer(planes: Floats, global_inputs: Floats, symmetry: int) -> Answer:
+    """Opinions that look random, but depend on the encoded position alone."""
+    random = np.random.default_rng(zlib.crc32(planes.tobytes() + global_inputs.tobytes()))
+    return Answer(
+        policy=random.normal(0, 1.5, planes.shape[1] ** 2 + 1).astype(np.float32),
+        win_loss=float(np.float32(random.uniform(-1, 1))),
+        score_mean=float(np.float32(random.normal(0, 8))),
+        score_stdev=float(np.float32(random.uniform(1, 10))),
+        lead=float(np.float32(random.normal(0, 5))),
+    )
+
+
+def position(
+    rows: list[str], *, to_move: int = BLACK, komi: float = 7.5, draw: float = 0.5, ko: Ko = Ko.POSITIONAL
+) -> tuple[np.void, np.void]:
+    """STATE and HISTORY of a board drawn with X, O and dots, area scoring, suicide not allowed."""
+    states, histories = new_states(1), new_histories(1)
+    state, history = states[0], histories[0]
+    state["ko_rule"] = int(ko)
+    state["komi"] = komi
+    state["draw_white_wins"] = draw
+    reset(state, len(rows[0]), len(rows))
+    for y, row in enumerate(rows):
+        for x, letter in enumerate(row):
+            if letter != ".":
+                set_stone(state, point_at(x, y), BLACK if letter == "X" else WHITE)
+    begin(state, history, to_move, 0)
+    return state, history
+
+
+def empty(x_size: int, y_size: int | None = None, **options: Any) -> tuple[np.void, np.void]:
+    """An empty board."""
+    return position(["." * x_size] * (y_size or x_size), **options)
