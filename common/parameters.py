@@ -138,7 +138,10 @@ PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
 }
 """Keys of which only some values can be played, and those values; none: the key has to be left out."""
 
-_MATCH_PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {"initGamesWithPolicy": (False,)}
+_MATCH_PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
+    "initGamesWithPolicy": (False,),
+    "clearBotBeforeSearch": (False,),
+}
 
 REFUSED_KEYS: Final = ("startPosesFromSgfDir", "startPosesProb", "hintPosesDir", "hintPosesProb")
 """Keys that name files of the machine that plays; never taken from a text."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import pytest
 
 from common import config_text, parameters
 from common.config_text import ConfigError
 from common.go.rules import Ko, Scoring, Tax
+from common.parameter_kinds import Key, integer
 from common.parameters import (
     GameInitParameters,
     MatchParameters,
@@ -17,6 +19,7 @@ from common.parameters import (
     SelfplayParameters,
     default_text,
     keys_of,
+    parse_engine,
     parse_match,
     parse_selfplay,
 )
@@ -211,6 +214,8 @@ def test_match_only_refusals() -> None:
         parse_match(with_changes(MATCH, drawRandRadius="0.5"))
     with pytest.raises(ConfigError, match="initGamesWithPolicy = true is not supported yet"):
         parse_match(with_changes(MATCH, initGamesWithPolicy="true"))
+    with pytest.raises(ConfigError, match="clearBotBeforeSearch = true is not supported yet"):
+        parse_match(with_changes(MATCH, clearBotBeforeSearch="true"))
     with pytest.raises(ConfigError, match=r"resignThreshold: 0\.9 is not within -1 to 0"):
         parse_match(with_changes(MATCH, resignThreshold="0.9"))
     assert parse_match(with_changes(MATCH, numBots="2")).warnings == ()
@@ -274,3 +279,21 @@ def test_the_table_of_keys(group: type[Any]) -> None:
     for field, key in keys.items():
         snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key.name).lower()
         assert field == snake, "a field is its key in snake case"
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """What some engine adds to the search's parameters."""
+
+    answer: Annotated[int, Key("answer", integer(0, 100))] = 42
+
+
+def test_settings_of_an_engine() -> None:
+    search, engine = parse_engine(EngineSettings, overrides="maxVisits=33,answer=7")
+    assert (search.max_visits, engine.answer) == (33, 7)
+    assert (search.cpuct_exploration_log, search.dynamic_score_utility_factor) == (0.45, 0.3)
+    assert parse_engine(EngineSettings)[1].answer == 42
+    with pytest.raises(ConfigError, match="override: unknown key question is ignored"):
+        parse_engine(EngineSettings, overrides="question=1")
+    with pytest.raises(ConfigError, match="override: useGraphSearch = true is not supported yet"):
+        parse_engine(EngineSettings, overrides="useGraphSearch=true")
