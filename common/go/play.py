@@ -228,7 +228,7 @@ def legal_points(state: Any, history: Any, legal: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _pass_repeats(state: Any, history: Any) -> bool:
+def pass_repeats(state: Any, history: Any) -> bool:
     """Whether the player to move has passed in this very position before, where that ends a phase (rules.md 4.1)."""
     if not _loose_repetition(state):
         return False
@@ -239,7 +239,7 @@ def _pass_repeats(state: Any, history: Any) -> bool:
 @njit(cache=True, nogil=True)
 def pass_would_end_phase(state: Any, history: Any) -> bool:
     """The predicate of rules.md 4.1 that the network's inputs ask for; a button that is left does not matter."""
-    return state["consecutive_passes"] >= 1 or _pass_repeats(state, history)
+    return state["consecutive_passes"] >= 1 or pass_repeats(state, history)
 
 
 @njit(cache=True, nogil=True)
