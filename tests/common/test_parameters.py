@@ -178,8 +178,6 @@ UNPLAYABLE: dict[str, str] = {
     "numExtraBlackFixed": "2",
     "maxPlayouts": "5",
     "maxTime": "1",
-    "rootNumSymmetriesToSample": "4",
-    "nnPolicyTemperature": "1.5",
     "scaleDataWeight": "2",
     "searchFactorAfterOnePass": "0.5",
     "searchFactorAfterTwoPass": "0.5",
