@@ -199,6 +199,7 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Tengen",
     "DESCRIPTION": "Distributed training of Go networks: the protocol of contributing clients, and read-only lists.",
     "VERSION": "0.1.0",
+    "OAS_VERSION": "3.1.1",  # the wire's messages are described by JSON Schema, of which 3.0 has only a part
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "POSTPROCESSING_HOOKS": [],  # it would name the enumerations of the wire's messages anew

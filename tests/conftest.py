@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,9 +49,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings() -> Iterator[None]:
+def django_db_modify_db_settings() -> None:
     """Start PostgreSQL; pytest-django asks for this before it makes the test database."""
     if _OWN_DATABASE:
         url = database.start(_POSTGRES, durable=False)
         settings.DATABASES["default"]["HOST"] = database_settings(url)["HOST"]
-    yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,11 @@ from tests.server.factories import make_contributor, make_run
 
 
 @pytest.fixture(autouse=True)
-def _own_storage(tmp_path: Path, settings: object) -> Iterator[None]:
+def _own_storage(tmp_path: Path, settings: object) -> None:
     """Each test has an empty storage and empty counts of requests."""
     settings.MEDIA_ROOT = tmp_path / "files"
     cache.clear()
     services._last_hint = float("-inf")
-    yield
 
 
 @pytest.fixture

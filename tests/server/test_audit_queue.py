@@ -76,9 +76,12 @@ def test_counted_games_are_counted_everywhere(play: Callable[..., Game], anna: C
     assert games_audit(accept, limit=10) == 2
     assert waiting_games() == 0
     assert counts(anna) == {
-        **{"totals.training_games": 2, "totals.training_rows": 6},
-        **{"anna.training_games": 2, "anna.training_rows": 6},
-        **{"random.training_games": 2, "random.training_rows": 6},
+        "totals.training_games": 2,
+        "totals.training_rows": 6,
+        "anna.training_games": 2,
+        "anna.training_rows": 6,
+        "random.training_games": 2,
+        "random.training_rows": 6,
     }
     assert games_audit(accept, limit=10) == 0
 
@@ -226,7 +229,7 @@ def test_requeued_games_of_a_gate_wait_again(play: Callable[..., Game], run: Run
 
 
 def test_the_real_audit_reads_what_was_uploaded(play: Callable[..., Game]) -> None:
-    """A made-up record with empty rows is refused, and with reasons of the audit."""
+    """A made-up record with empty rows is refused, for reasons of the audit."""
     from server.games.tasks import audit_pending
 
     game = play()

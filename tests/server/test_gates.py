@@ -99,9 +99,7 @@ def test_a_newer_candidate_replaces_one_that_has_not_begun(run: Run, tmp_path: P
     ]
 
 
-def test_a_gate_that_has_begun_is_finished_first(
-    client: Client, anna: Contributor, run: Run, tmp_path: Path
-) -> None:
+def test_a_gate_that_has_begun_is_finished_first(client: Client, anna: Contributor, run: Run, tmp_path: Path) -> None:
     Run.objects.update(gate_games=4)
     first = make_network(run, tmp_path)
     play_match(client, anna, "c")

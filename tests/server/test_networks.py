@@ -13,7 +13,7 @@ from django.test import Client
 
 from common import wire
 from server.errors import InvalidSettings
-from server.jobs.models import Gate, GateState
+from server.jobs.models import Gate
 from server.networks.api import byte_range
 from server.networks.models import Network, NetworkState
 from server.networks.services import network_register
