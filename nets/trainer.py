@@ -22,6 +22,7 @@ from torch import Tensor
 from nets.averaging import Averager
 from nets.checkpoint import Checkpoint, CheckpointError, CheckpointFolder
 from nets.data import Batches, DataFile, DataFolder, Plan, Position, in_window, make_plan, usable_batches
+from nets.export import export_net
 from nets.losses import Losses, LossResult, SekiScale, seki_share
 from nets.metrics import JsonLines, TermMeans
 from nets.model import Net
@@ -320,6 +321,11 @@ class Trainer:
         self._drop_pass()
 
     # -------------------------------------------------------------------------------------------------------- state
+
+    def export(self, path: Path, *, name: str) -> None:
+        """Write the averaged net for engines, or as tensors; see ``nets.export.export_net``."""
+        if self.processes.is_first:
+            export_net(self.averager.averaged_net(), path, name=name, trained=self.losses.needed)
 
     def save(self) -> Path | None:
         """Write a checkpoint; its path in the first process, None in others."""

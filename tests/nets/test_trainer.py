@@ -1,0 +1,294 @@
+"""The trainer as a whole: it learns, stops and resumes exactly, exports, and is the same in one process or in two."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from common.rows import Rows, read_npz, write_npz
+from nets.averaging import AveragingConfig
+from nets.checkpoint import CheckpointError, CheckpointFolder
+from nets.config import named
+from nets.data import Augmentation, DataFolder
+from nets.export import load_net
+from nets.losses import Recipe
+from nets.metrics import JsonLines
+from nets.optimizer import Kind, OptimizerConfig
+from nets.trainer import Outcome, Trainer
+from nets.training_config import Precision, TrainConfig, recipe_config
+from nets.window import BucketConfig, WindowConfig
+from tests.nets.made_rows import made_rows
+from tests.oracles import oracle_path
+
+QUICK = OptimizerConfig(warmup=False, rate_scale=4.0)
+NET = named("b2c16-fson-mish-rvgl-bnh")
+
+
+def config_for(**changes: Any) -> TrainConfig:
+    base = TrainConfig(
+        NET,
+        length=5,
+        batch=8,
+        optimizer=QUICK,
+        averaging=AveragingConfig(period_samples=48),
+        window=WindowConfig(min_rows=10),
+        bucket=BucketConfig(samples_per_epoch=96),
+        limit_reuse=False,
+    )
+    return replace(base, **changes)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for index in range(4):
+        write_npz(made_rows(20, 5, seed=index, smallest=3), folder / f"{index}.npz")
+    return folder
+
+
+def trainer_for(data: Path, state: Path, **options: Any) -> Trainer:
+    config = options.pop("config", None) or config_for()
+    return Trainer(config, DataFolder([data]), CheckpointFolder(state), **options)
+
+
+def losses_of(trainer: Trainer, steps: int) -> list[float]:
+    return [float(trainer.step().total.detach()) for _ in range(steps)]
+
+
+@pytest.mark.parametrize("killed_after", [1, 7, 12, 19])
+@pytest.mark.parametrize("kind", [Kind.SGD, Kind.ADAMW, Kind.MUON])
+def test_a_killed_training_repeats_the_same_losses(data: Path, tmp_path: Path, killed_after: int, kind: Kind) -> None:
+    """Bit by bit, across epochs, passes, lookahead and averaging, with new data arriving in between."""
+    config = config_for(optimizer=replace(QUICK, kind=kind, rate_scale=0.1 if kind is not Kind.SGD else 1.0))
+    unkilled = trainer_for(data, tmp_path / "a", config=config)
+    expected = losses_of(unkilled, 26)
+    first = trainer_for(data, tmp_path / "b", config=config)
+    losses_of(first, killed_after)
+    first.save()
+    losses_of(first, 2)  # lost in the kill
+    first.close()
+    second = trainer_for(data, tmp_path / "b", config=config)
+    assert second.resume()
+    assert losses_of(second, 26 - killed_after) == expected[killed_after:]
+    for name, tensor in unkilled.averager.average.items():
+        assert torch.equal(tensor, second.averager.average[name]), name
+    assert unkilled.averager.snapshots == second.averager.snapshots > 1
+    for trainer in (unkilled, second):
+        trainer.close()
+
+
+def real_config(**changes: Any) -> TrainConfig:
+    base = config_for(length=9, batch=64, bucket=BucketConfig(samples_per_epoch=6400), window=WindowConfig(min_rows=50))
+    return replace(base, **changes)
+
+
+@pytest.mark.parametrize("name", ["today", "paper"])
+def test_training_on_real_rows_lowers_every_term(name: str, tmp_path: Path) -> None:
+    net = NET if name == "today" else named("b2c16-bn")
+    rate = replace(QUICK, rate_scale=4.0)
+    config = real_config(net=net, recipe=Recipe(name), optimizer=rate, averaging=AveragingConfig(2000, 0.25))
+    trainer = trainer_for(oracle_path("vectors/selfplay"), tmp_path, config=config)
+    first = trainer.run(max_steps=10)
+    while trainer.samples < 25_600:
+        last = trainer.run(max_steps=100)
+    trainer.close()
+    assert set(first.losses) == {*trainer.losses.names, "total"}
+    worse = {
+        term: (first.losses[term], last.losses[term])
+        for term in first.losses
+        if last.losses[term] >= first.losses[term]
+    }
+    assert not worse
+    assert len(trainer.losses.names) == {"today": 25, "paper": 8}[name]
+
+
+def test_a_hundred_real_rows_are_learned_by_heart(tmp_path: Path) -> None:
+    rows = read_npz(oracle_path("vectors/selfplay/clean/9743EDBE9FA406E4.npz")).take(slice(0, 96))
+    (tmp_path / "data").mkdir()
+    write_npz(rows, tmp_path / "data" / "rows.npz")
+    config = real_config(
+        net=named("b2c32-fs-mish"),
+        batch=32,
+        recipe=Recipe("paper"),
+        optimizer=OptimizerConfig(Kind.ADAMW, base_rate=4e-3, warmup=False, head_factor=1.0, schedule="constant"),
+        augmentation=Augmentation(symmetries=False, history_dropout=False),
+    )
+    trainer = trainer_for(tmp_path / "data", tmp_path / "state", config=config)
+    while trainer.samples < 400 * 32:
+        report = trainer.run(max_steps=100)
+    trainer.close()
+    policy = torch.from_numpy(rows.policy_targets[:, 0].astype("float64"))
+    policy = policy / policy.sum(dim=1, keepdim=True)
+    floor = float(-torch.special.xlogy(policy, policy).sum(dim=1).mean())
+    assert report.losses["policy"] < floor + 0.15
+    assert report.losses["value"] < 0.05
+
+
+def test_slices_say_why_they_end(data: Path, tmp_path: Path) -> None:
+    bucket = BucketConfig(max_train_bucket_per_new_data=1, max_train_bucket_size=96, samples_per_epoch=96)
+    config = config_for(bucket=bucket, limit_reuse=True)
+    trainer = trainer_for(data, tmp_path / "state", config=config)
+    assert trainer.run(max_steps=5).outcome is Outcome.STEPS_DONE
+    assert trainer.run(max_steps=50, stop=lambda: True).outcome is Outcome.STOPPED
+    assert trainer.run(max_steps=50, max_seconds=-1).outcome is Outcome.TIME_OVER
+    done = trainer.run(max_steps=50)
+    assert (done.outcome, done.steps, done.samples) == (Outcome.EPOCH_DONE, 7, 96)
+    empty = trainer.run(max_steps=50)
+    assert (empty.outcome, empty.steps, empty.losses) == (Outcome.BUCKET_EMPTY, 0, {})
+    write_npz(made_rows(95, 5), data / "more.npz")
+    assert trainer.run(max_steps=50).outcome is Outcome.BUCKET_EMPTY
+    write_npz(made_rows(2, 5), data / "most.npz")
+    assert trainer.run(max_steps=50).outcome is Outcome.EPOCH_DONE
+    trainer.close()
+    few = trainer_for(data, tmp_path / "few", config=config_for(window=WindowConfig(min_rows=10_000)))
+    assert few.run(max_steps=1).outcome is Outcome.FEW_ROWS
+    with pytest.raises(LookupError, match="too few rows"):
+        few.step()
+
+
+def test_checkpoints_fall_back_and_refuse_what_is_not_theirs(data: Path, tmp_path: Path) -> None:
+    trainer = trainer_for(data, tmp_path / "state")
+    assert not trainer.resume()
+    for _ in range(3):
+        losses_of(trainer, 2)
+        trainer.save()
+    trainer.close()
+    assert sorted(path.name for path in (tmp_path / "state").glob("*.safetensors")) == [
+        "checkpoint.safetensors",
+        "checkpoint_prev0.safetensors",
+        "checkpoint_prev1.safetensors",
+    ]
+    assert len(list((tmp_path / "state" / "longterm").iterdir())) == 1
+    current = tmp_path / "state" / "checkpoint.safetensors"
+    current.write_bytes(current.read_bytes()[:1000])
+    again = trainer_for(data, tmp_path / "state")
+    assert again.resume()
+    assert again.samples == 32
+    again.close()
+    other = trainer_for(data, tmp_path / "state", config=config_for(net=named("b2c16")))
+    with pytest.raises(CheckpointError, match="of the net b2c16-fson"):
+        other.resume()
+    for path in (tmp_path / "state").glob("*.safetensors"):
+        path.write_bytes(b"nothing")
+    with pytest.raises(CheckpointError, match="not a readable checkpoint"):
+        again.resume()
+
+
+def test_metrics_lines_of_lost_steps_are_dropped(data: Path, tmp_path: Path) -> None:
+    lines = JsonLines(tmp_path / "metrics.jsonl")
+    trainer = trainer_for(data, tmp_path / "state", metrics=lines)
+    trainer.run(max_steps=3)
+    trainer.save()
+    trainer.run(max_steps=3)
+    trainer.close()
+    assert [line["samples"] for line in lines.read()] == [24, 48]
+    with lines.path.open("a") as file:
+        file.write('{"samples": 7')  # a kill in the middle of a line
+    again = trainer_for(data, tmp_path / "state", metrics=lines)
+    again.resume()
+    again.run(max_steps=3)
+    again.close()
+    assert [line["samples"] for line in lines.read()] == [24, 48]
+    assert set(lines.read()[0]["losses"]) == {*trainer.losses.names, "total"}
+
+
+def test_low_precision_trains_too(data: Path, tmp_path: Path) -> None:
+    for precision in (Precision.BFLOAT16, Precision.FLOAT16):
+        trainer = trainer_for(data, tmp_path / precision, config=config_for(precision=precision))
+        report = trainer.run(max_steps=12)
+        trainer.close()
+        assert report.steps == 12
+        assert 0 < report.losses["total"] < 1000
+
+
+def test_averaged_net_is_exported_and_read_again(data: Path, tmp_path: Path) -> None:
+    trainer = trainer_for(data, tmp_path / "state")
+    losses_of(trainer, 12)
+    trainer.save()
+    trainer.export(tmp_path / "net.bin.gz", name="test-net")
+    trainer.export(tmp_path / "net.safetensors", name="test-net")
+    trainer.close()
+    batch = next(iter_batches(data))
+    expected = trainer.averager.averaged_net().eval().infer(batch.planes.float(), batch.global_inputs)
+    for path in (tmp_path / "net.bin.gz", tmp_path / "net.safetensors", tmp_path / "state" / "checkpoint.safetensors"):
+        outputs = load_net(path).eval().infer(batch.planes.float(), batch.global_inputs)
+        for name, value in expected.items():
+            torch.testing.assert_close(outputs[name], value, rtol=1e-4, atol=1e-4, msg=f"{path.name} {name}")
+
+
+def iter_batches(data: Path) -> Any:
+    from nets.targets import make_batch
+
+    rows: Rows = read_npz(data / "0.npz")
+    yield make_batch(rows)
+
+
+def test_outputs_that_the_paper_does_not_train_are_replaced(data: Path, tmp_path: Path) -> None:
+    """model-format.md 6: an engine must find a copy of the policy, and errors that are constant."""
+    trainer = trainer_for(data, tmp_path / "state", config=config_for(net=named("b2c16-bn"), recipe=Recipe("paper")))
+    losses_of(trainer, 6)
+    trainer.export(tmp_path / "net.bin.gz", name="paper-net")
+    trainer.close()
+    batch = next(iter_batches(data))
+    outputs = load_net(tmp_path / "net.bin.gz").eval().infer(batch.planes.float(), batch.global_inputs)
+    torch.testing.assert_close(outputs["short_optimistic_policy"], outputs["policy"])
+    torch.testing.assert_close(outputs["lead"], outputs["score_mean"])
+    squared = torch.nn.functional.softplus(outputs["short_term_value_error"] / 2) ** 2 * 0.25
+    torch.testing.assert_close(squared.sqrt(), torch.full((20,), 0.2))
+    squared = torch.nn.functional.softplus(outputs["short_term_score_error"] / 2) ** 2 * 150
+    torch.testing.assert_close(squared.sqrt(), torch.full((20,), 5.0))
+    assert not outputs["variance_time"].any()
+
+
+def test_descriptions_survive_json() -> None:
+    for name in ("paper", "today"):
+        config = recipe_config(name, NET, optimizer=OptimizerConfig(schedule=((1e6, 2.0), (float("inf"), 1.0))))
+        assert TrainConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+    with pytest.raises(ValueError, match="unknown field 'colour'"):
+        TrainConfig.from_json(config.to_json() | {"colour": 1})
+    with pytest.raises(ValueError, match="no recipe"):
+        recipe_config("tomorrow", NET)
+
+
+TWO_PROCESSES = """
+import sys
+from pathlib import Path
+import torch
+from nets.processes import join_processes, leave_processes
+from tests.nets.test_trainer import config_for, losses_of, trainer_for
+torch.set_num_threads(1)
+processes = join_processes(torch.device("cpu"))
+trainer = trainer_for(Path(sys.argv[1]), Path(sys.argv[2]), processes=processes)
+losses_of(trainer, 14)
+trainer.save()
+trainer.close()
+leave_processes()
+"""
+
+
+def test_two_processes_make_the_update_of_one(data: Path, tmp_path: Path) -> None:
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.getcwd()}
+    (tmp_path / "two.py").write_text(TWO_PROCESSES)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command = [*launch, str(tmp_path / "two.py"), str(data), str(tmp_path / "two")]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    one = trainer_for(data, tmp_path / "one")
+    losses_of(one, 14)
+    two = trainer_for(data, tmp_path / "two")
+    assert two.resume()
+    assert two.samples == one.samples == 112
+    for name, tensor in one.net.state_dict().items():
+        torch.testing.assert_close(two.net.state_dict()[name], tensor, rtol=1e-4, atol=1e-6, msg=name)
+    torch.testing.assert_close(two.seki.value, one.seki.value)
+    for trainer in (one, two):
+        trainer.close()
