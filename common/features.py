@@ -1,0 +1,354 @@
+"""The network's inputs of a position: 22 planes and 19 globals, "V7", seen from the player to move.
+
+Knows STATE and HISTORY records and the tensor's layout; nothing of nets. Everything is written into the caller's
+arrays and nothing is allocated. Symmetries are `common.go.symmetry`'s. Specification: features.md; the bits' order
+in packed planes: training-data.md 1.
+
+How it works: one pass over the board collects the planes of each position as bits of a number; a second one spreads
+them to floats or packs them. Ladder maps are the costly part: a STATE carries those of the last three boards
+(``ladder``, ``ladder_known``), and encoding completes them, so along a game each board is searched for ladders once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from common.go.board import is_illegal_suicide
+from common.go.ladders import LADDER_SCRATCH, LADDERED, earlier_ladder_map, ladder_map
+from common.go.passalive import AREA_SCRATCH
+from common.go.play import (
+    is_once_banned,
+    is_superko_banned,
+    pass_repeats,
+    pass_would_end_game,
+    pass_would_end_phase,
+)
+from common.go.points import EMPTY, MAX_LENGTH, NO_POINT, NUM_POINTS, PASS, STRIDE, WHITE
+from common.go.rules import Ko, Scoring, Tax
+from common.go.scoring import LAST_PHASE, area_now, own_komi
+from common.go.state import NUM_RECENT
+from common.rows import NUM_GLOBAL_INPUTS as NUM_GLOBAL_INPUTS
+from common.rows import NUM_PLANES as NUM_PLANES
+
+# Planes (features.md 2)
+ON_BOARD: Final = 0
+OWN_STONE: Final = 1
+OPP_STONE: Final = 2
+ONE_LIBERTY: Final = 3  # two and three liberties follow
+KO_BANNED: Final = 6
+KO_BLOCKED: Final = 7
+LAST_MOVE: Final = 9  # the moves 2 to 5 turns ago follow
+LADDERED_NOW: Final = 14
+LADDERED_BEFORE: Final = 15
+LADDERED_EARLIER: Final = 16
+LADDER_MOVE: Final = 17
+OWN_AREA: Final = 18
+OPP_AREA: Final = 19
+OWN_START: Final = 20
+OPP_START: Final = 21
+
+# Globals (features.md 5)
+LAST_PASS: Final = 0  # the turns 2 to 5 ago follow
+OWN_KOMI: Final = 5
+HAS_SUPERKO: Final = 6
+SUPERKO_KIND: Final = 7
+SUICIDE: Final = 8
+TERRITORY: Final = 9
+HAS_TAX: Final = 10
+TAXES_ALL: Final = 11
+IN_CLEANUP: Final = 12
+IN_LAST_CLEANUP: Final = 13
+PASS_ENDS_PHASE: Final = 14
+HAS_PLAYOUT_ADVANTAGE: Final = 15
+PLAYOUT_ADVANTAGE: Final = 16
+BUTTON: Final = 17
+KOMI_WAVE: Final = 18
+
+KOMI_SCALE: Final = 20
+_MAX_LIBERTIES_SHOWN: Final = 3
+_SIMPLE: Final = int(Ko.SIMPLE)
+_POSITIONAL: Final = int(Ko.POSITIONAL)
+_AREA: Final = int(Scoring.AREA)
+_NO_TAX: Final = int(Tax.NONE)
+_TAX_ALL: Final = int(Tax.ALL)
+
+
+class FeatureOptions(NamedTuple):
+    """What encoding depends on besides the position (features.md 1); the defaults are those of self-play."""
+
+    playout_doubling_advantage: float = 0.0  # of the player to move: log2 of the ratio of playouts
+    conservative_pass_at_root: bool = False  # the position is the root, and a pass that ends the game is hidden
+    passing_hacks: bool = False  # hide such a pass when it would lose
+    max_history: int = NUM_RECENT  # turns to show at most; the trainer and analysis may hide some
+
+
+FEATURE_SCRATCH: Final = np.dtype(
+    [
+        ("area", AREA_SCRATCH),
+        ("ladder", LADDER_SCRATCH),
+        ("owner", np.int8, NUM_POINTS),
+        ("bits", np.int32, MAX_LENGTH * MAX_LENGTH),  # bit p: plane p is 1 at this position
+    ],
+    align=True,
+)
+
+
+def new_scratch() -> Any:
+    """One FEATURE_SCRATCH record; a thread that encodes needs one of its own."""
+    return np.zeros(1, FEATURE_SCRATCH)[0]
+
+
+# -- history --
+
+
+@njit(cache=True, nogil=True)
+def _hides_pass(state: Any, history: Any, options: Any, own_lead: float, has_area: bool) -> bool:
+    """Whether the net is not to know that a pass would end the game (features.md 3, rule 2)."""
+    if not pass_would_end_game(state, history):
+        return False
+    if options.conservative_pass_at_root:
+        return True
+    if options.passing_hacks and has_area and own_lead <= 0:
+        return True
+    is_friendly = state["friendly_pass_ok"] != 0 and state["scoring_rule"] == _AREA
+    return is_friendly and state["consecutive_passes"] == 1 and not pass_repeats(state, history)
+
+
+@njit(cache=True, nogil=True)
+def _included_turns(state: Any, options: Any, hides_pass: bool) -> int:
+    """How many of the last turns are shown (features.md 3)."""
+    if hides_pass:
+        return 0
+    most = 1 if state["finished"] else NUM_RECENT
+    # A game that went on after its end shows the turns since then, and the one that ended it.
+    most = int(max(0, min(most, options.max_history, state["turns_in_phase"] + state["past_end"])))
+    player = 3 - state["to_move"]
+    for turn in range(most):
+        if state["recent_colour"][turn] != player:
+            return turn
+        player = 3 - player
+    return most
+
+
+@njit(cache=True, nogil=True)
+def _complete_ladders(state: Any, turns: int, scratch: Any) -> None:
+    """Finds the ladder maps of the current board and of those shown before it, as far as the STATE lacks them."""
+    known = state["ladder_known"]
+    if not known[0]:
+        ladder_map(state, state["ladder"][0], scratch["ladder"])
+        known[0] = 1
+    for age in range(1, min(turns, 2) + 1):
+        if not known[age]:
+            earlier_ladder_map(state, age, state["ladder"][age], scratch["ladder"])
+            known[age] = 1
+
+
+# -- planes, as bits --
+
+
+@njit(cache=True, nogil=True)
+def _collect_board(state: Any, length: int, turns: int, has_area: bool, scratch: Any) -> None:
+    """Writes the bits of everything but moves and bans; ``owner`` holds the area if there is one."""
+    own = state["to_move"]
+    opp = 3 - own
+    stones = state["colour"]
+    heads = state["chain_head"]
+    liberties = state["chain_liberties"]
+    now = state["ladder"][0]
+    before = state["ladder"][min(turns, 1)]
+    earlier = state["ladder"][min(turns, 2)]
+    owner = scratch["owner"]
+    bits = scratch["bits"]
+    for index in range(length * length):
+        bits[index] = 0
+    for y in range(state["y_size"]):
+        first = (y + 1) * STRIDE + 1
+        for x in range(state["x_size"]):
+            point = first + x
+            value = 1 << ON_BOARD
+            stone = stones[point]
+            if stone != EMPTY:
+                value |= 1 << OWN_STONE if stone == own else 1 << OPP_STONE
+                count = liberties[heads[point]]
+                if count <= _MAX_LIBERTIES_SHOWN:
+                    value |= 1 << (ONE_LIBERTY - 1 + count)
+            ladder = now[point]
+            if ladder:
+                value |= (ladder & LADDERED) << LADDERED_NOW
+                value |= ((ladder >> own) & 1) << LADDER_MOVE
+            value |= (before[point] & LADDERED) << LADDERED_BEFORE
+            value |= (earlier[point] & LADDERED) << LADDERED_EARLIER
+            if has_area and owner[point] != EMPTY:
+                value |= 1 << OWN_AREA if owner[point] == own else 1 << OPP_AREA
+            bits[y * length + x] = value
+    if state["phase"] > 0:
+        _collect_cleanup(state, length, own, opp, bits)
+
+
+@njit(cache=True, nogil=True)
+def _collect_cleanup(state: Any, length: int, own: int, opp: int, bits: Any) -> None:
+    """Adds the bits that only cleanup phases have: ko blocks, and the stones at the start of the last phase."""
+    start = state["second_cleanup_start"]
+    in_last = state["phase"] == LAST_PHASE
+    for y in range(state["y_size"]):
+        first = (y + 1) * STRIDE + 1
+        for x in range(state["x_size"]):
+            point = first + x
+            value = 0
+            if state["ko_blocked"][point]:
+                value |= 1 << KO_BLOCKED
+            if in_last and start[point] == own:
+                value |= 1 << OWN_START
+            if in_last and start[point] == opp:
+                value |= 1 << OPP_START
+            bits[y * length + x] |= value
+
+
+@njit(cache=True, nogil=True)
+def _collect_bans(state: Any, history: Any, length: int, bits: Any) -> None:
+    """Adds the bits of points that ko forbids the player to move; suicides are no matter of ko."""
+    colour = state["to_move"]
+    in_cleanup = state["phase"] > 0
+    if state["ko_point"] != NO_POINT:
+        bits[(state["ko_point"] // STRIDE - 1) * length + state["ko_point"] % STRIDE - 1] |= 1 << KO_BANNED
+    if not in_cleanup and state["ko_rule"] == _SIMPLE:
+        return
+    for y in range(state["y_size"]):
+        first = (y + 1) * STRIDE + 1
+        for x in range(state["x_size"]):
+            point = first + x
+            if state["colour"][point] != EMPTY:
+                continue
+            if in_cleanup:
+                banned = is_once_banned(state, history, point)
+            else:
+                banned = is_superko_banned(state, history, point) and not is_illegal_suicide(state, point, colour)
+            if banned:
+                bits[y * length + x] |= 1 << KO_BANNED
+
+
+@njit(cache=True, nogil=True)
+def _collect_moves(state: Any, length: int, turns: int, bits: Any, global_inputs: Any) -> None:
+    """Adds the last moves: the bits of their points, or the globals of passes."""
+    for turn in range(turns):
+        point = state["recent_point"][turn]
+        if point == PASS:
+            global_inputs[LAST_PASS + turn] = 1.0
+        else:
+            bits[(point // STRIDE - 1) * length + point % STRIDE - 1] |= 1 << (LAST_MOVE + turn)
+
+
+# -- globals --
+
+
+@njit(cache=True, nogil=True)
+def komi_wave(own_komi_points: float, area: int) -> float:
+    """How far komi lies from one at which a draw is possible: a triangle wave of period 2 (features.md 5).
+
+    Args:
+        own_komi_points: selfKomi, clipped, in points.
+        area: points of the board; draws are possible at komis of the same parity.
+    """
+    parity = area % 2
+    draw_komi = 2.0 * math.floor((own_komi_points - parity) / 2.0) + parity
+    above = min(max(own_komi_points - draw_komi, 0.0), 2.0)
+    if above < 0.5:
+        return above
+    if above < 1.5:
+        return 1.0 - above
+    return above - 2.0
+
+
+@njit(cache=True, nogil=True)
+def _write_globals(state: Any, options: Any, pass_ends_phase: bool, global_inputs: Any) -> None:
+    """Writes the globals that do not tell passes; the array is zero before."""
+    area = state["x_size"] * state["y_size"]
+    most = float(area + KOMI_SCALE)
+    komi = min(max(own_komi(state), -most), most)
+    is_territory = state["scoring_rule"] != _AREA
+    global_inputs[OWN_KOMI] = komi / KOMI_SCALE
+    if state["ko_rule"] != _SIMPLE:
+        global_inputs[HAS_SUPERKO] = 1.0
+        global_inputs[SUPERKO_KIND] = 0.5 if state["ko_rule"] == _POSITIONAL else -0.5
+    global_inputs[SUICIDE] = 1.0 if state["suicide"] else 0.0
+    global_inputs[TERRITORY] = 1.0 if is_territory else 0.0
+    global_inputs[HAS_TAX] = 1.0 if state["tax_rule"] != _NO_TAX else 0.0
+    global_inputs[TAXES_ALL] = 1.0 if state["tax_rule"] == _TAX_ALL else 0.0
+    global_inputs[IN_CLEANUP] = 1.0 if state["phase"] > 0 else 0.0
+    global_inputs[IN_LAST_CLEANUP] = 1.0 if state["phase"] == LAST_PHASE else 0.0
+    global_inputs[PASS_ENDS_PHASE] = 1.0 if pass_ends_phase else 0.0
+    advantage = options.playout_doubling_advantage
+    if advantage != 0.0:
+        global_inputs[HAS_PLAYOUT_ADVANTAGE] = 1.0
+        global_inputs[PLAYOUT_ADVANTAGE] = 0.5 * advantage
+    global_inputs[BUTTON] = 1.0 if state["button_left"] else 0.0
+    if not is_territory or state["phase"] == LAST_PHASE:
+        global_inputs[KOMI_WAVE] = komi_wave(komi, area)
+
+
+# -- the whole --
+
+
+@njit(cache=True, nogil=True)
+def _collect(state: Any, history: Any, length: int, options: Any, global_inputs: Any, scratch: Any) -> None:
+    """Writes the globals, and the planes as ``bits`` of the scratch record."""
+    has_area = state["scoring_rule"] == _AREA or state["phase"] == LAST_PHASE
+    own_lead = 0.0
+    if has_area:
+        board_score = area_now(state, scratch["owner"], scratch["area"])
+        own_lead = own_komi(state) + (board_score if state["to_move"] == WHITE else -board_score)
+    hides_pass = _hides_pass(state, history, options, own_lead, has_area)
+    turns = _included_turns(state, options, hides_pass)
+    _complete_ladders(state, turns, scratch)
+    _collect_board(state, length, turns, has_area, scratch)
+    _collect_bans(state, history, length, scratch["bits"])
+    for index in range(NUM_GLOBAL_INPUTS):
+        global_inputs[index] = 0.0
+    _collect_moves(state, length, turns, scratch["bits"], global_inputs)
+    pass_ends_phase = not hides_pass and pass_would_end_phase(state, history)
+    _write_globals(state, options, pass_ends_phase, global_inputs)
+
+
+@njit(cache=True, nogil=True)
+def encode(state: Any, history: Any, length: int, options: Any, planes: Any, global_inputs: Any, scratch: Any) -> None:
+    """Writes the inputs of a position as float32 (features.md 2-5).
+
+    Args:
+        state: a STATE; only its ladder maps are completed. A smaller board fills the tensor's upper left corner.
+        history: its HISTORY, read only.
+        length: edge of the tensor, at least that of the board and at most 19; not checked.
+        options: a `FeatureOptions`.
+        planes: float32 [NUM_PLANES, length, length], overwritten.
+        global_inputs: float32 [NUM_GLOBAL_INPUTS], overwritten.
+        scratch: a FEATURE_SCRATCH, changed in place.
+    """
+    _collect(state, history, length, options, global_inputs, scratch)
+    bits = scratch["bits"]
+    for plane in range(NUM_PLANES):
+        for y in range(length):
+            for x in range(length):
+                planes[plane, y, x] = (bits[y * length + x] >> plane) & 1
+
+
+@njit(cache=True, nogil=True)
+def encode_packed(
+    state: Any, history: Any, length: int, options: Any, packed: Any, global_inputs: Any, scratch: Any
+) -> None:
+    """The same as `encode`, with eight positions of a plane in a byte, the first in its most significant bit.
+
+    Args:
+        packed: uint8 [NUM_PLANES, ceil(length**2 / 8)], overwritten; the last byte is padded with zeros.
+    """
+    _collect(state, history, length, options, global_inputs, scratch)
+    bits = scratch["bits"]
+    area = length * length
+    for plane in range(NUM_PLANES):
+        for first in range(0, area, 8):
+            byte = 0
+            for index in range(first, min(first + 8, area)):
+                byte |= ((bits[index] >> plane) & 1) << (7 - index + first)
+            packed[plane, first // 8] = byte
