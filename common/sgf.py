@@ -36,6 +36,8 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_NODES: Final = 50_000
 """Nodes of a file's main line, and moves of a record."""
 _MAX_NAME: Final = 1000
+_MAX_SETUP: Final = 10 * MAX_LENGTH**2
+"""Points that a file may set up or clear, repeated ones counted."""
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _COLOURS: Final = {"B": BLACK, "W": WHITE}
 _CENTIKOMI: Final = 100.0
@@ -208,6 +210,7 @@ class _Body:
         self.x_size, self.y_size = x_size, y_size
         self.may_pass_for_ko = may_pass_for_ko
         self.stones: dict[tuple[int, int], int] = {}
+        self.set_up = 0
         self.moves: list[Move] = []
         self.beginner = BLACK
         self.values_without_move: MoveValues | None = None
@@ -230,6 +233,9 @@ class _Body:
                 if self.moves:
                     raise SgfError(f"{place}: {name} changes the board in the middle of the game")
                 for point in self._points(f"{place}: {name}", value.decode("utf-8", "replace")):
+                    self.set_up += 1
+                    if self.set_up > _MAX_SETUP:
+                        raise SgfError(f"{place}: {name}: more than {_MAX_SETUP} points are set up")
                     if colour is None:
                         self.stones.pop(point, None)
                     elif self.stones.get(point, colour) != colour:

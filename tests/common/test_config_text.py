@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common import config_text
@@ -62,6 +62,7 @@ def test_all_problems_are_listed() -> None:
     assert [line[:7] for line in str(caught.value).splitlines()] == ["line 1:", "line 3:", "line 4:"]
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True), st.text(max_size=20)))
 def test_what_is_written_reads_back(entries: dict[str, str]) -> None:
     kept = {

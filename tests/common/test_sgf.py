@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common import sgf
@@ -261,6 +261,8 @@ def test_limits() -> None:
         sgf.read("(;SZ[9]" + " " * 52 + ")", max_bytes=50)
     with pytest.raises(SgfError, match="more than 10 nodes"):
         sgf.read("(;SZ[9]" + ";B[aa]" * 20 + ")", max_nodes=10)
+    with pytest.raises(SgfError, match="the root: AB: more than 3610 points are set up"):
+        sgf.read("(;AB" + "[aa:ss]" * 11 + ")")
     deep = "(;SZ[9]" + "(;B[aa]" * 5000 + ")" * 5001
     assert len(sgf.read(deep).moves) == 5000
     with pytest.raises(SgfError, match="line 3: "):
@@ -345,6 +347,7 @@ def game_records(draw: st.DrawFn) -> GameRecord:
     )
 
 
+@settings(deadline=None)
 @given(game_records())
 def test_what_is_written_reads_back(record: GameRecord) -> None:
     line = sgf.write(record)
@@ -355,6 +358,7 @@ def test_what_is_written_reads_back(record: GameRecord) -> None:
     assert sgf.read(line.encode("utf-8")) == record
 
 
+@settings(deadline=None)
 @given(
     st.text(max_size=300) | st.binary(max_size=300) | st.from_regex(r"\(;(SZ\[..?\]|B\[..\]|;|\(|\)|C\[.*\]){0,9}\)")
 )
