@@ -244,15 +244,15 @@ class NetEvaluator:
 
     def _run_piece(self, batch: Batch, start: int, rows: int, size: int) -> bool:
         backend = self._backend
+        end = start + rows
         full = gather_inputs(
-            batch.planes[start : start + rows], batch.symmetry[start : start + rows], self._places, backend.planes
+            flat_points(batch.planes[start:end]), batch.symmetry[start:end], self._places, flat_points(backend.planes)
         )
         if full not in self._proved:
             self.prove(full=full)
             return self._run_piece(batch, start, rows, size)
-        backend.global_inputs[:rows] = batch.global_inputs[start : start + rows]
+        backend.global_inputs[:rows] = batch.global_inputs[start:end]
         raw = backend.run(size, full=full)
-        end = start + rows
         return bool(
             decode_rows(
                 raw.policy,
@@ -298,24 +298,25 @@ def symmetry_places(length: int) -> npt.NDArray[np.int16]:
     return places
 
 
+def flat_points(planes: Float32s) -> Float32s:
+    """The same planes [N, 22, L, L] as [N, 22, L·L]."""
+    return planes.reshape(*planes.shape[:2], -1)
+
+
 @njit(cache=True, nogil=True)
 def gather_inputs(planes: Any, symmetry: Any, places: Any, target: Any) -> bool:
-    """Copy rows of planes into ``target`` under their symmetries; whether every board fills the tensor."""
-    rows, channels, length = planes.shape[0], planes.shape[1], planes.shape[2]
+    """Copy planes [rows, 22, L·L] into ``target`` under their symmetries; whether every board fills the tensor."""
+    rows, channels, area = planes.shape
     full = True
     for row in range(rows):
         place = places[symmetry[row]]
         for channel in range(channels):
             source = planes[row, channel]
             goal = target[row, channel]
-            position = 0
-            for y in range(length):
-                for x in range(length):
-                    to = place[position]
-                    goal[to // length, to % length] = source[y, x]
-                    position += 1
+            for position in range(area):
+                goal[place[position]] = source[position]
         # boards are rectangles in the upper left corner, so the last point tells whether all points are there
-        full = full and planes[row, 0, length - 1, length - 1] != 0.0
+        full = full and planes[row, 0, area - 1] != 0.0
     return full
 
 
