@@ -1,0 +1,382 @@
+"""Does an upload tell the truth? An SGF, its rows and its form are held against each other and against the rules.
+
+Pure functions: the client runs them before it sends, the server before a game counts. Whatever the record determines is
+derived again from the moves; see `common.audit_rows` for the rows. Knows nothing of files, requests or databases.
+Specification: contribute-protocol.md 8-13, selfplay.md 10, vectors.md 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from common import wire
+from common.audit_report import Finding as Finding
+from common.audit_report import Findings, Reason
+from common.audit_rows import AuditedGame, MainRows, SearchComment, check_shared_columns, is_side_row
+from common.audit_side import check_side_rows
+from common.go.points import PASS, WHITE, point_at
+from common.go.rules import Rules, komi_text
+from common.replay import MAX_TURNS, BadTurn, Ending, GameStart, Replay, ending, replay
+from common.rows import GlobalTarget, Rows
+from common.sgf import SgfError, read
+from common.sgf_record import GameRecord, Move, MoveValues
+
+NO_WINNER: Final = "-"
+DRAW: Final = "0"
+_CLEANUP_TRAINING: Final = "cleanuptraining"
+
+
+@dataclass(frozen=True)
+class GameFacts:
+    """What an upload says of its game, beside the files."""
+
+    x_size: int
+    y_size: int
+    rules: Rules  # with komi
+    handicap: int  # 0, or 2 and more
+    game_type: str  # as in the SGF
+    winner: str  # B, W, 0 for a draw, - for none
+    score: float | None  # White minus Black; 0 or None after a resignation and without result
+    resigned: bool
+    game_length: int  # moves
+    uid: str  # 32 hexadecimal digits
+    black_network: str  # names
+    white_network: str
+    length: int  # edge of the run's tensors
+    num_training_rows: int = 0
+    draw_white_wins: float | None = None
+
+    @staticmethod
+    def of_upload(upload: wire.GameUpload, *, black_network: str, white_network: str, length: int) -> GameFacts:
+        """The facts of a form whose networks' addresses have been resolved to names.
+
+        Raises:
+            ValueError: the rules contradict themselves.
+        """
+        rules = Rules.from_json({**upload.rules.to_object(), "komi": upload.komi})
+        is_training = isinstance(upload, wire.TrainingGameUpload)
+        return GameFacts(
+            x_size=upload.board_size_x,
+            y_size=upload.board_size_y,
+            rules=rules,
+            handicap=upload.handicap,
+            game_type=_sgf_game_type(upload.gametype),
+            winner=upload.winner,
+            score=upload.score,
+            resigned=upload.resigned,
+            game_length=upload.game_length,
+            uid=upload.kg_game_uid,
+            black_network=black_network,
+            white_network=white_network,
+            length=length,
+            num_training_rows=upload.num_training_rows if is_training else 0,
+            draw_white_wins=upload.extra_metadata.draw_equivalent_wins_for_white,
+        )
+
+
+def _sgf_game_type(form_type: str) -> str:
+    known = {wire.form_game_type(_CLEANUP_TRAINING): _CLEANUP_TRAINING}
+    return known.get(form_type, form_type)
+
+
+def audit_training_game(sgf_text: str | bytes, rows: Rows, facts: GameFacts) -> Findings:
+    """Audit a game of self-play with its rows (`common.rows.read_npz` has checked types, shapes and ranges)."""
+    findings = Findings()
+    record = _read_record(sgf_text, facts, findings)
+    if record is None:
+        return findings
+    findings.expect(not facts.resigned, Reason.RESIGNED, "a game of self-play can not end by resignation")
+    counted = facts.num_training_rows
+    findings.expect(
+        rows.count == counted and counted > 0,
+        Reason.ROW_COUNT,
+        f"the file has {rows.count} rows, the form says {counted}",
+    )
+    edge = rows.length
+    findings.expect(edge == facts.length, Reason.TENSOR_EDGE, f"rows are for edge {edge}, the run's is {facts.length}")
+    if rows.count == 0 or max(record.x_size, record.y_size) > edge:
+        findings.expect(rows.count == 0, Reason.TENSOR_EDGE, f"the board does not fit tensors of edge {edge}")
+        return findings
+    _check_comments(record, findings, need_weights=True)
+    side = is_side_row(rows)
+    turns = _main_turns(record, rows, side, findings)
+    if turns is None:
+        return findings
+    game = _replay(record, _start(record, rows, side, facts), edge, np.unique(turns), findings)
+    if game is None:
+        return findings
+    end = ending(game)
+    _check_result(record, game, end, facts, findings)
+    audited = _audited(record, game, end)
+    check_shared_columns(audited, rows, findings)
+    if not side.all():
+        MainRows(audited, rows.take(np.flatnonzero(~side)), findings).check()
+    check_side_rows(audited, _points(record.moves), rows.take(np.flatnonzero(side)), findings)
+    return findings
+
+
+def audit_rating_game(sgf_text: str | bytes, facts: GameFacts) -> Findings:
+    """Audit a match game, which has no rows."""
+    findings = Findings()
+    record = _read_record(sgf_text, facts, findings)
+    if record is None:
+        return findings
+    _check_comments(record, findings, need_weights=False)
+    edge = max(record.x_size, record.y_size)
+    findings.expect(edge <= facts.length, Reason.BOARD_SIZE, f"the board is larger than the run's edge {facts.length}")
+    game = _replay(record, _plain_start(record, facts), edge, None, findings)
+    if game is not None:
+        _check_result(record, game, ending(game), facts, findings)
+    return findings
+
+
+# ------------------------------------------------------------------------------------------------- the SGF as text
+
+
+def _read_record(sgf_text: str | bytes, facts: GameFacts, findings: Findings) -> GameRecord | None:
+    """The record, or None if it can not be audited at all; header and form are compared."""
+    try:
+        record = read(sgf_text, max_bytes=wire.MAX_SGF_BYTES)
+    except SgfError as error:
+        findings.add(Reason.SGF_UNREADABLE, f"the SGF can not be read: {error}")
+        return None
+    if record.warnings or record.info is None:
+        what = "; ".join(record.warnings) or "the root comment with startTurnIdx and gameHash is missing"
+        findings.add(Reason.SGF_UNREADABLE, f"the SGF is not as a client writes it: {what}")
+        return None
+    _check_header(record, facts, findings)
+    if len(record.moves) > MAX_TURNS:
+        findings.add(Reason.TOO_LONG, f"{len(record.moves)} moves; at most {MAX_TURNS} can be audited")
+        return None
+    return record
+
+
+def _check_header(record: GameRecord, facts: GameFacts, findings: Findings) -> None:
+    info = record.info
+    assert info is not None
+    pairs = (
+        (Reason.BOARD_SIZE, (record.x_size, record.y_size), (facts.x_size, facts.y_size), "board size"),
+        (Reason.KOMI, record.rules.komi, facts.rules.komi, "komi"),
+        (Reason.RULES, record.rules.to_short(komi=False), facts.rules.to_short(komi=False), "rules"),
+        (Reason.HANDICAP, record.handicap, facts.handicap, "handicap"),
+        (Reason.NETWORK_NAME, record.black_name, facts.black_network, "Black's network"),
+        (Reason.NETWORK_NAME, record.white_name, facts.white_network, "White's network"),
+        (Reason.GAME_TYPE, info.game_type, facts.game_type, "game type"),
+        (Reason.GAME_HASH, info.game_hash.upper(), facts.uid.upper(), "game hash"),
+    )
+    for reason, told, claimed, what in pairs:
+        findings.expect(told == claimed, reason, f"{what}: the SGF has {told}, the form {claimed}")
+    counted = record.counted_handicap()
+    findings.expect(
+        record.handicap == counted, Reason.HANDICAP, f"handicap: the SGF says {record.handicap}, its stones {counted}"
+    )
+    lengths = {len(record.moves), len(record.moves) + int(record.resignation is not None)}
+    findings.expect(
+        facts.game_length in lengths,
+        Reason.GAME_LENGTH,
+        f"game length: the SGF has {max(lengths)} moves, the form {facts.game_length}",
+    )
+    findings.expect(
+        not info.new_networks,
+        Reason.NETWORK_NAME,
+        "the network changed in mid-game; a job names one for the whole game",
+    )
+
+
+def _check_comments(record: GameRecord, findings: Findings, *, need_weights: bool) -> None:
+    """Every searched move tells the values of its search."""
+    info = record.info
+    assert info is not None
+    for turn, move in enumerate(record.moves[info.start_turn :], start=info.start_turn):
+        values = move.values
+        if values is None or (need_weights and values.weight is None):
+            what = "values" if values is None else "weight"
+            findings.add(Reason.SEARCH_COMMENT, f"move {turn + 1} has no comment with its search's {what}")
+            return
+        total = values.win + values.loss + values.no_result
+        if not (abs(total - 1) <= 0.021 and min(values.win, values.loss, values.no_result) >= 0):
+            findings.add(Reason.SEARCH_COMMENT, f"move {turn + 1}: win, loss and no result do not sum to 1")
+            return
+
+
+def _points(moves: Sequence[Move]) -> list[int]:
+    return [PASS if move.at is None else point_at(*move.at) for move in moves]
+
+
+# --------------------------------------------------------------------------------------------------- the game again
+
+
+def _main_turns(
+    record: GameRecord, rows: Rows, side: npt.NDArray[np.bool_], findings: Findings
+) -> npt.NDArray[np.intp] | None:
+    """Turns of the main rows; None if one is no searched turn of the record."""
+    info = record.info
+    assert info is not None
+    turns = rows.global_targets[~side, GlobalTarget.TURN]
+    is_turn = (turns >= info.start_turn) & (turns < len(record.moves)) & (turns == np.floor(turns))
+    if not is_turn.all():
+        bad = turns[int(np.argmin(is_turn))]
+        findings.add(
+            Reason.ROW_TURN,
+            f"a row stands at turn {bad:g}; searched turns are {info.start_turn} to {len(record.moves) - 1}",
+        )
+        return None
+    return turns.astype(np.intp)
+
+
+def _plain_start(record: GameRecord, facts: GameFacts) -> GameStart:
+    info = record.info
+    assert info is not None
+    return GameStart(
+        rules=record.rules,
+        x_size=record.x_size,
+        y_size=record.y_size,
+        stones=tuple((colour, point_at(x, y)) for colour, x, y in record.stones),
+        first_player=record.first_player,
+        phase=info.began_in_phase,
+        draw_white_wins=0.5 if facts.draw_white_wins is None else facts.draw_white_wins,
+    )
+
+
+def _start(record: GameRecord, rows: Rows, side: npt.NDArray[np.bool_], facts: GameFacts) -> GameStart:
+    """The start of a game of self-play; a clean-up game's captures before its record are only visible in column 47."""
+    columns = rows.global_targets
+    start = replace(
+        _plain_start(record, facts),
+        pass_alive_with_suicide=bool(columns[0, GlobalTarget.PASS_ALIVE_WITH_SUICIDE] == 1),
+    )
+    info = record.info
+    assert info is not None
+    if info.game_type != _CLEANUP_TRAINING or side.all():
+        return start
+    row = columns[int(np.argmin(side))]
+    game = replay(start, [move.colour for move in record.moves], _points(record.moves), length=rows.length)
+    turn = int(row[GlobalTarget.TURN])
+    sign = 1.0 if game.to_move[turn] == WHITE else -1.0
+    missing = sign * (float(row[GlobalTarget.OWN_KOMI]) - game.own_komi[turn])
+    return replace(start, bonus_before=float(round(missing)))
+
+
+def _replay(
+    record: GameRecord, start: GameStart, edge: int, turns: npt.NDArray[np.intp] | None, findings: Findings
+) -> Replay | None:
+    """The game played again; None if it can not be played to its end."""
+    legal = None if turns is None else np.union1d(turns, np.minimum(turns + 1, len(record.moves)))
+    info = record.info
+    assert info is not None
+    game = replay(
+        start,
+        [move.colour for move in record.moves],
+        _points(record.moves),
+        length=edge,
+        encoded_turns=turns,
+        legal_turns=legal,
+        white_doublings=info.white_doublings or 0.0,
+    )
+    if game.bad_turn == BadTurn.NONE:
+        return game
+    reason, text = {
+        BadTurn.GAME_OVER: (Reason.MOVE_AFTER_END, "comes after the end of the game"),
+        BadTurn.WRONG_PLAYER: (Reason.WRONG_PLAYER, "is by the player who is not to move"),
+        BadTurn.ILLEGAL: (Reason.ILLEGAL_MOVE, "is illegal"),
+    }[game.bad_turn]
+    findings.add(reason, f"move {game.played + 1} {text}")
+    return None
+
+
+def _check_result(record: GameRecord, game: Replay, end: Ending, facts: GameFacts, findings: Findings) -> None:
+    """Result of the SGF, winner and score of the form, against the last position."""
+    resigned = record.result is not None and record.result.endswith("+R")
+    findings.expect(
+        resigned == facts.resigned,
+        Reason.RESIGNED,
+        f"resigned: the SGF has RE[{record.result}], the form {facts.resigned}",
+    )
+    if resigned:
+        assert record.result is not None
+        _check_claims(facts, findings, [(record.result[0], 0.0)])
+        return
+    has_ended = end.ended_by_rules or end.all_pass_alive
+    true_result = "Void" if end.is_no_result else result_text(end.white_score)
+    if record.result is not None:
+        findings.expect(has_ended, Reason.NOT_FINISHED, "the SGF has a result, but the game did not end")
+        findings.expect(
+            _same_result(record.result, true_result),
+            Reason.RESULT,
+            f"the SGF has RE[{record.result}], the game's result is {true_result}",
+        )
+    else:
+        findings.expect(not end.ended_by_rules, Reason.RESULT, f"RE is missing, the game's result is {true_result}")
+    winner = NO_WINNER if end.is_no_result else DRAW if end.white_score == 0 else "W" if end.white_score > 0 else "B"
+    claims = [(winner, 0.0 if end.is_no_result else end.white_score)]
+    if record.result is None:
+        claims.append((NO_WINNER, 0.0))
+    _check_claims(facts, findings, claims)
+
+
+def _check_claims(facts: GameFacts, findings: Findings, claims: list[tuple[str, float]]) -> None:
+    """Winner and score of the form; ``claims`` are what may stand there, the first one usually."""
+    winners = [winner for winner, _ in claims]
+    findings.expect(
+        facts.winner in winners,
+        Reason.WINNER,
+        f"the form says that the winner is {facts.winner}, the game {winners[0]}",
+    )
+    scores = [score for winner, score in claims if winner == facts.winner] or [claims[0][1]]
+    findings.expect(
+        facts.score in scores or (facts.score is None and scores[0] == 0),
+        Reason.SCORE,
+        f"the form says that the score is {facts.score}, the game {scores[0]:g}",
+    )
+
+
+def result_text(white_score: float) -> str:
+    """A result as in an SGF: ``W+2.5``, ``B+10``, ``0`` for a draw."""
+    if white_score == 0:
+        return DRAW
+    return f"{'W' if white_score > 0 else 'B'}+{komi_text(abs(white_score))}"
+
+
+def _same_result(told: str, true_result: str) -> bool:
+    """Whether two results agree, however their numbers are spelled."""
+    if told == true_result:
+        return True
+    if told[:2] != true_result[:2] or "+" not in told:
+        return False
+    try:
+        return float(told[2:]) == float(true_result[2:])
+    except ValueError:
+        return False
+
+
+def _audited(record: GameRecord, game: Replay, end: Ending) -> AuditedGame:
+    info = record.info
+    assert info is not None
+    return AuditedGame(
+        replay=game,
+        end=end,
+        start_turn=info.start_turn,
+        initial_turn_number=info.first_turn,
+        game_type=info.game_type,
+        hash_text=info.game_hash.upper(),
+        comments=[_search_comment(move.values) for move in record.moves],
+        hit_move_limit=record.result is None,
+    )
+
+
+def _search_comment(values: MoveValues | None) -> SearchComment | None:
+    if values is None:
+        return None
+    return SearchComment(
+        win=values.win,
+        loss=values.loss,
+        no_result=values.no_result,
+        score=values.score,
+        visits=values.visits if values.reanalysis_visits is None else values.reanalysis_visits,
+        weight=values.weight,
+    )

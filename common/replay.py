@@ -1,0 +1,325 @@
+"""Plays a recorded game again, and derives from it everything of its rows that the board alone determines.
+
+Network inputs of chosen turns, final ownership, seki plane, future boards, scoring map, komi and bonus points: what the
+recorder of self-play writes and what the audit compares with. Knows nothing of searches, files or SGF. Formulas that
+need only numbers are in `common.derive`. Specification: training-data.md 2-3, rules.md 4.3, 5, 7-9, vectors.md 7.
+
+Arrays by *position* have the tensor's edge: ``[..., length, length]``, the board in the upper left corner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from common.features import FeatureOptions, encode_packed, new_scratch
+from common.go import board, play, scoring
+from common.go.points import BLACK, EMPTY, NUM_POINTS, STRIDE, WHITE
+from common.go.rules import Rules, Scoring
+from common.go.state import HISTORY_CAPACITY, new_histories, new_states
+from common.rows import FUTURE_TURNS, NUM_GLOBAL_INPUTS, NUM_PLANES, SCORING_SCALE, ValueTarget, packed_bytes
+
+MAX_TURNS: Final = HISTORY_CAPACITY // 2 - 8
+"""The longest record that is certain to fit a HISTORY: a turn adds two keys at most, but for two ends of phases."""
+_NO_TURNS: Final = np.zeros(0, np.intp)
+
+
+class BadTurn(IntEnum):
+    """Why a record can not be played to its end."""
+
+    NONE = 0
+    GAME_OVER = 1
+    WRONG_PLAYER = 2
+    ILLEGAL = 3
+
+
+@dataclass(frozen=True)
+class GameStart:
+    """A game before its first recorded move."""
+
+    rules: Rules  # with komi
+    x_size: int
+    y_size: int
+    stones: tuple[tuple[int, int], ...]  # (colour, point) on the board before the first move
+    first_player: int
+    phase: int = 0  # clean-up phase in which the record begins
+    draw_white_wins: float = 0.5
+    bonus_before: float = 0.0  # White's bonus points from before the record, which the stones do not tell
+    pass_alive_with_suicide: bool = False  # pass-alive areas as if suicide were legal, whatever the rule
+
+    @property
+    def area(self) -> int:
+        """Points of the board."""
+        return self.x_size * self.y_size
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A record of n moves, played again; index t is the position before move t, n the last one."""
+
+    start: GameStart
+    length: int  # edge of the tensors
+    boards: npt.NDArray[np.int8]  #        [n + 1, length, length] colours
+    to_move: npt.NDArray[np.int8]  #       [n + 1]
+    phases: npt.NDArray[np.int8]  #        [n + 1]
+    own_komi: npt.NDArray[np.float64]  #   [n + 1] komi and bonuses so far, draw-adjusted, for the player to move
+    white_bonus: npt.NDArray[np.float64]  # [n + 1] bonus points of White so far, komi included
+    packed_planes: npt.NDArray[np.uint8]  #   [k, 22, ceil(length^2 / 8)] of the k turns asked for
+    global_inputs: npt.NDArray[np.float32]  # [k, 19]
+    legal: npt.NDArray[np.int8]  #         [n + 1, length^2 + 1] by position, where asked for; else 0 everywhere
+    played: int  # moves that could be played; n unless bad_turn says why not
+    bad_turn: BadTurn
+    state: np.void  # the last position
+
+    @property
+    def count(self) -> int:
+        """Number of moves in the record."""
+        return len(self.to_move) - 1
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a game stands at its last position; scores are White minus Black with komi and all bonuses."""
+
+    ended_by_rules: bool  # two passes, or a no-result
+    all_pass_alive: bool  # every point is decided (rules.md 4.3)
+    is_no_result: bool
+    white_score: float
+    white_bonus: float  # bonus points at the very end, komi and a button still left included
+    area: npt.NDArray[np.int8]  #           [length, length] final owners
+    plain_area: npt.NDArray[np.int8]  #     [length, length] owners in the plain area map
+    white_points: npt.NDArray[np.float32]  # [length, length] what each point scores for White (rules.md 9.5)
+
+
+@njit(cache=True, nogil=True)
+def _copy_board(colour: Any, x_size: int, y_size: int, target: Any) -> None:
+    """Colours of a board array into ``target`` [length, length], which is 0 elsewhere."""
+    for y in range(y_size):
+        for x in range(x_size):
+            target[y, x] = colour[(y + 1) * STRIDE + x + 1]
+
+
+@njit(cache=True, nogil=True)
+def _mark_legal(state: Any, history: Any, length: int, legal: Any) -> None:
+    """Sets ``legal`` [length ** 2 + 1], which is 0, to 1 at the positions of legal moves; the pass is one."""
+    for y in range(state["y_size"]):
+        for x in range(state["x_size"]):
+            if play.is_legal(state, history, (y + 1) * STRIDE + x + 1):
+                legal[y * length + x] = 1
+    legal[length * length] = 1
+
+
+@njit(cache=True, nogil=True)
+def _play_moves(
+    state: Any,
+    history: Any,
+    colours: Any,
+    points: Any,
+    row_of_turn: Any,
+    length: int,
+    options: Any,
+    scratch: Any,
+    boards: Any,
+    to_move: Any,
+    phases: Any,
+    own_komi: Any,
+    white_bonus: Any,
+    packed_planes: Any,
+    global_inputs: Any,
+    legal_of_turn: Any,
+    legal: Any,
+) -> tuple[int, int]:
+    """Plays the moves and notes what each turn looked like; returns (moves played, `BadTurn`)."""
+    count = len(points)
+    for turn in range(count + 1):
+        _copy_board(state["colour"], state["x_size"], state["y_size"], boards[turn])
+        to_move[turn] = state["to_move"]
+        phases[turn] = state["phase"]
+        own_komi[turn] = scoring.own_komi(state)
+        white_bonus[turn] = scoring.white_bonus_points(state)
+        row = row_of_turn[turn]
+        if row >= 0:
+            own_options = options[1 if state["to_move"] == WHITE else 0]
+            encode_packed(state, history, length, own_options, packed_planes[row], global_inputs[row], scratch)
+        if legal_of_turn[turn]:
+            _mark_legal(state, history, length, legal[turn])
+        if turn == count:
+            break
+        if state["finished"]:
+            return turn, 1
+        if colours[turn] != state["to_move"]:
+            return turn, 2
+        if not play.is_legal(state, history, points[turn]):
+            return turn, 3
+        play.play(state, history, points[turn])
+    return count, 0
+
+
+def replay(
+    start: GameStart,
+    colours: Sequence[int] | npt.NDArray[np.int8],
+    points: Sequence[int] | npt.NDArray[np.int16],
+    *,
+    length: int,
+    encoded_turns: npt.NDArray[np.intp] | None = None,
+    legal_turns: npt.NDArray[np.intp] | None = None,
+    white_doublings: float = 0.0,
+) -> Replay:
+    """Play a record from its start.
+
+    Args:
+        start: rules, board and set-up stones.
+        colours: ``[n]`` who moves.
+        points: ``[n]`` moves as points of `common.go.points`, at most `MAX_TURNS`.
+        length: edge of the tensors, at least the board's.
+        encoded_turns: ``[k]`` turns (0 … n, each once) whose network inputs are wanted.
+        legal_turns: turns (0 … n) whose legal moves are wanted.
+        white_doublings: playout doubling advantage of White that the inputs tell.
+
+    Returns:
+        The game; if a move can not be played, what comes after it is zeros and ``bad_turn`` says why.
+    """
+    count = len(points)
+    turns = _NO_TURNS if encoded_turns is None else encoded_turns
+    row_of_turn = np.full(count + 1, -1, np.int32)
+    row_of_turn[turns] = np.arange(len(turns))
+    legal_of_turn = np.zeros(count + 1, np.int8)
+    legal_of_turn[_NO_TURNS if legal_turns is None else legal_turns] = 1
+    legal = np.zeros((count + 1 if legal_turns is not None else 1, length * length + 1), np.int8)
+    boards = np.zeros((count + 1, length, length), np.int8)
+    to_move = np.zeros(count + 1, np.int8)
+    phases = np.zeros(count + 1, np.int8)
+    own_komi, white_bonus = np.zeros(count + 1), np.zeros(count + 1)
+    packed_planes = np.zeros((len(turns), NUM_PLANES, packed_bytes(length)), np.uint8)
+    global_inputs = np.zeros((len(turns), NUM_GLOBAL_INPUTS), np.float32)
+    state, history = start_state(start)
+    played, problem = _play_moves(
+        state,
+        history,
+        np.asarray(colours, np.int8),
+        np.asarray(points, np.int16),
+        row_of_turn,
+        length,
+        (FeatureOptions(-white_doublings), FeatureOptions(white_doublings)),
+        new_scratch(),
+        boards,
+        to_move,
+        phases,
+        own_komi,
+        white_bonus,
+        packed_planes,
+        global_inputs,
+        legal_of_turn,
+        legal,
+    )
+    return Replay(
+        start=start,
+        length=length,
+        boards=boards,
+        to_move=to_move,
+        phases=phases,
+        own_komi=own_komi,
+        white_bonus=white_bonus,
+        packed_planes=packed_planes,
+        global_inputs=global_inputs,
+        legal=legal,
+        played=played,
+        bad_turn=BadTurn(problem),
+        state=state,
+    )
+
+
+def start_state(start: GameStart) -> tuple[np.void, np.void]:
+    """A STATE and its HISTORY at the start of a game."""
+    state, history = new_states(1)[0], new_histories(1)[0]
+    board.reset(state, start.x_size, start.y_size)
+    start.rules.write_to(state)
+    state["draw_white_wins"] = start.draw_white_wins
+    for colour, point in start.stones:
+        board.set_stone(state, point, colour)
+    play.begin(state, history, start.first_player, start.phase)
+    state["white_bonus"] += start.bonus_before
+    if start.pass_alive_with_suicide:
+        state["pass_alive_suicide"] = 1
+    return state, history
+
+
+def ending(game: Replay) -> Ending:
+    """Score the last position of a game at once, whether or not the rules have ended it (rules.md 4.3, 5, 7-9)."""
+    state = game.state
+    scratch = new_scratch()["area"]
+    area, plain = np.zeros(NUM_POINTS, np.int8), np.zeros(NUM_POINTS, np.int8)
+    values = np.zeros(NUM_POINTS, np.float32)
+    by_rules = bool(state["finished"])
+    decided = not by_rules and bool(scoring.all_pass_alive(state, area, scratch))
+    board_score = scoring.area_now(state, area, scratch)
+    white_score = float(scoring.score(state, area, scratch))
+    scoring.scoring_values(state, area, values, scratch)
+    scoring.plain_area(state, plain, scratch)
+    return Ending(
+        ended_by_rules=by_rules,
+        all_pass_alive=decided,
+        is_no_result=bool(state["no_result"]),
+        white_score=white_score,
+        white_bonus=white_score - board_score,
+        area=_by_position(area, game),
+        plain_area=_by_position(plain, game),
+        white_points=_by_position(values, game),
+    )
+
+
+def _by_position(values: npt.NDArray[Any], game: Replay) -> npt.NDArray[Any]:
+    """A board array laid out as ``[length, length]``."""
+    laid_out = np.zeros((game.length, game.length), values.dtype)
+    _copy_board(values, game.start.x_size, game.start.y_size, laid_out)
+    return laid_out
+
+
+def value_targets(game: Replay, end: Ending, turns: npt.NDArray[np.intp]) -> npt.NDArray[np.int8]:
+    """Planes 0-3 of ``valueTargetsNCHW`` for rows at ``turns``, plane 4 left 0 (training-data.md 2).
+
+    Returns:
+        ``[k, 5, length, length]`` int8. A no-result game has no ownership and no seki plane.
+    """
+    targets = np.zeros((len(turns), len(ValueTarget), game.length, game.length), np.int8)
+    players = game.to_move[turns]
+    if not end.is_no_result:
+        disputed = np.where(end.area == EMPTY, end.plain_area, EMPTY)
+        targets[:, ValueTarget.OWNERSHIP] = _signed(end.area[np.newaxis], players)
+        targets[:, ValueTarget.SEKI] = _signed(disputed[np.newaxis], players)
+    for plane, later in zip((ValueTarget.FUTURE_NEAR, ValueTarget.FUTURE_FAR), FUTURE_TURNS, strict=True):
+        targets[:, plane] = _signed(game.boards[np.minimum(turns + later, game.count)], players)
+    return targets
+
+
+def scoring_targets(game: Replay, end: Ending, turns: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+    """Plane 4 of ``valueTargetsNCHW`` before stochastic rounding, ``[k, length, length]``, units of 1/120 point."""
+    if end.is_no_result:
+        return np.zeros((len(turns), game.length, game.length))
+    signs = np.where(game.to_move[turns] == WHITE, 1.0, -1.0) * SCORING_SCALE
+    return np.asarray(signs[:, np.newaxis, np.newaxis] * end.white_points)
+
+
+def _signed(colours: npt.NDArray[np.int8], players: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+    """+1 where ``colours`` ``[k or 1, ...]`` is the row's player, -1 where it is the other one, 0 where EMPTY."""
+    own = players[:, np.newaxis, np.newaxis]
+    return np.where(colours == EMPTY, 0, np.where(colours == own, 1, -1)).astype(np.int8)
+
+
+def bonuses_to_come(game: Replay, end: Ending, turns: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+    """Column 61: bonus points that the player to move gains until the end."""
+    gained = end.white_bonus - game.white_bonus[turns]
+    return np.where(game.to_move[turns] == BLACK, -gained, gained)
+
+
+def area_like(game: Replay, turns: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """Column 48: whether a turn is scored by area as it stands."""
+    if game.start.rules.scoring == Scoring.AREA:
+        return np.ones(len(turns), bool)
+    return np.asarray(game.phases[turns] == scoring.LAST_PHASE)
