@@ -34,6 +34,7 @@ class GameOrder:
     black: Network
     white: Network
     length: int  # edge of the tensors of the rows
+    bots: tuple[int, int] = (0, 1)  # match: which bot of the configuration is Black, which White
     tag: Any = None  # comes back with the finished game
 
     @property

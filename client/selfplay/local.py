@@ -1,0 +1,141 @@
+"""Runs a fixed list of games on this machine into a folder: what the commands ``selfplay`` and ``match`` share.
+
+Ctrl-C once finishes the running games, twice drops them; finished games are always written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+import numpy as np
+
+from client.selfplay.folder import GameFolder
+from client.selfplay.orders import FinishedGame, GameOrder, Network
+from client.selfplay.stream import StreamControl, StreamEvaluator, StreamStats, play_stream
+
+RANDOM_MODEL: Final = "random"
+REPORT_EVERY_S: Final = 10.0
+
+
+def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that both commands have."""
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="KataGo configuration text")
+    parser.add_argument("--games", type=int, required=True, metavar="N", help="how many games to play")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same games (default 0)")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for sgfs and tdata")
+    parser.add_argument("--parallel-games", type=int, default=32, metavar="G", help="games at once (default 32)")
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda with a number as in cuda:0 (default cpu)")
+    parser.add_argument("--threads", type=int, default=1, metavar="T", help="threads of a CPU evaluator (default 1)")
+
+
+def network_of(model: str) -> Network:
+    """The network that ``--model`` names: a file, or ``random``.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    if model == RANDOM_MODEL:
+        return Network(RANDOM_MODEL, None)
+    path = Path(model)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no network file {model}; give a .bin.gz file, or the word {RANDOM_MODEL}")
+    return Network(path.name.removesuffix(".gz").removesuffix(".bin"), path)
+
+
+def game_seed(seed: int, number: int) -> int:
+    """The seed of game ``number`` of a run."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+
+
+def evaluator_loader(device: str, threads: int) -> Callable[[Network, int], StreamEvaluator]:
+    """How a stream gets its evaluators."""
+
+    def load(network: Network, length: int) -> StreamEvaluator:
+        from nets.evaluator import load_evaluator  # torch is slow to import: only where games are really played
+
+        evaluator: StreamEvaluator = load_evaluator(network.path, length=length, device=device, threads=threads)
+        return evaluator
+
+    return load
+
+
+def play_into_folder(
+    orders: Iterable[GameOrder], options: argparse.Namespace, take: Callable[[FinishedGame], None]
+) -> StreamStats:
+    """Play ``orders`` into ``options.output``; ``take`` sees each finished game. Says on stdout how it goes."""
+    folder = GameFolder(options.output, options.seed)
+    waiting = iter(orders)
+    stats, control, report = StreamStats(), StreamControl(), _Report()
+
+    def sink(game: FinishedGame) -> None:
+        folder.add(game)
+        take(game)
+        report.now_and_then(stats)
+
+    with _stopped_by_interrupts(control):
+        try:
+            play_stream(
+                lambda: next(waiting, None),
+                sink,
+                games=options.parallel_games,
+                load=evaluator_loader(options.device, options.threads),
+                control=control,
+                stats=stats,
+                until_empty=True,
+            )
+        finally:
+            folder.flush()
+    report.write(stats)
+    return stats
+
+
+def say(text: str) -> None:
+    """A line for the person at the terminal."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+class _Report:
+    """Says how many games there are, and how fast they come."""
+
+    def __init__(self) -> None:
+        self._start = self._last = time.monotonic()
+
+    def now_and_then(self, stats: StreamStats) -> None:
+        """Write a line unless the last one is recent."""
+        if time.monotonic() - self._last >= REPORT_EVERY_S:
+            self.write(stats)
+
+    def write(self, stats: StreamStats) -> None:
+        """Write a line."""
+        self._last = time.monotonic()
+        seconds = max(self._last - self._start, 1e-9)
+        say(
+            f"{stats.games} games, {stats.moves} moves, {stats.rows} rows in {seconds:.0f} s"
+            f" ({stats.rows / seconds:.0f} rows and {stats.evaluations / seconds:.0f} evaluations per second)"
+        )
+
+
+@contextmanager
+def _stopped_by_interrupts(control: StreamControl) -> Iterator[None]:
+    """The first SIGINT or SIGTERM finishes the running games, the second drops them."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        if control.finish.is_set():
+            control.stop_now.set()
+        control.finish.set()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
