@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, cast
 
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.permissions import IsAuthenticated
@@ -53,9 +53,9 @@ def task_of(request: Request, job: Job) -> SelfplayTask | RatingTask:
 
 
 TASK: Final = PolymorphicProxySerializer(
-    component_name="Task", serializers=[SelfplayTask, RatingTask], resource_type_field_name=None
+    component_name="Task", serializers=cast(Any, [SelfplayTask, RatingTask]), resource_type_field_name=None
 )
-"""Either kind of task, for the schema."""
+"""Either kind of task, for the schema; spectacular takes pydantic models where its types want serializers."""
 
 
 class TaskApi(APIView):

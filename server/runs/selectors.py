@@ -32,8 +32,3 @@ def runs() -> QuerySet[Run]:
 def open_runs() -> QuerySet[Run]:
     """Runs whose training and ratings go on: all that are not closed, oldest first."""
     return Run.objects.select_related("current_network").exclude(state=RunState.CLOSED).order_by("pk")
-
-
-def open_runs() -> list[Run]:
-    """Runs that are not closed, newest first: those that are trained and rated."""
-    return list(runs().exclude(state=RunState.CLOSED))

@@ -225,7 +225,7 @@ def test_requeued_games_of_a_gate_wait_again(play: Callable[..., Game], run: Run
     assert (gate.pending, gate.played) == (1, 0)
 
 
-# ---------------------------------------------------------------------------------------------------------- the real one
+# ------------------------------------------------------------------------------------------------------- the real one
 
 
 def test_the_real_audit_reads_what_was_uploaded(play: Callable[..., Game]) -> None:
