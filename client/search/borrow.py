@@ -12,9 +12,12 @@ from typing import Any, TypeVar
 
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
-from numba.np.arrayobj import make_array
+from numba.np import arrayobj
 
 T = TypeVar("T")
+
+_make_array: Any = arrayobj.make_array
+_null_of_type: Any = cgutils.get_null_value
 
 
 def borrowed(value: T) -> T:
@@ -26,25 +29,33 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """The LLVM value of a member of type ``kind``, without its reference to the memory's owner."""
     if not isinstance(kind, types.Array):
         return value
-    array = make_array(kind)(context, builder, value)
-    array.meminfo = cgutils.get_null_value(array.meminfo.type)
-    array.parent = cgutils.get_null_value(array.parent.type)
+    array = _make_array(kind)(context, builder, value)
+    array.meminfo = _null_of_type(array.meminfo.type)
+    array.parent = _null_of_type(array.parent.type)
     return array._getvalue()
 
 
-@intrinsic
-def _borrow(typing_context: Any, value: Any) -> Any:
+def _is_tuple(kind: Any) -> bool:
+    return isinstance(kind, types.BaseTuple)
+
+
+def _type_and_generator(typing_context: Any, value: Any) -> Any:
+    """For numba: the signature of `_borrow` for an argument of type ``value``, and what generates its code."""
+
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = signature.args[0]
-        if not isinstance(kind, types.BaseTuple):
+        kind: Any = signature.args[0]
+        if not _is_tuple(kind):
             return _without_owner(context, builder, kind, arguments[0])
         members = [
-            _without_owner(context, builder, member, builder.extract_value(arguments[0], index))
-            for index, member in enumerate(kind)
+            _without_owner(context, builder, kind[index], builder.extract_value(arguments[0], index))
+            for index in range(len(kind))
         ]
         return context.make_tuple(builder, kind, members)
 
     return value(value), generate
+
+
+_borrow: Any = intrinsic(_type_and_generator)
 
 
 @overload(borrowed)

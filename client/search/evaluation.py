@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,30 +16,85 @@ Float32s = npt.NDArray[np.float32]
 class Batch(Protocol):
     """One batch of N rows for a tensor of edge L, owned by the search; outputs as the player to move sees them."""
 
-    planes: Float32s  # [N, 22, L, L] input, written by the search
-    global_inputs: Float32s  # [N, 19] input
-    symmetry: npt.NDArray[np.int8]  # [N] input, code of spec features.md 6
-    policy: Float32s  # [N, L * L + 1] logits
-    win_loss: Float32s  # [N]
-    no_result: Float32s  # [N]
-    score_mean: Float32s  # [N] points, already times 1 - no_result
-    score_stdev: Float32s  # [N] points
-    lead: Float32s  # [N] points, already times 1 - no_result
-    short_term_win_loss_error: Float32s  # [N]
-    short_term_score_error: Float32s  # [N]
-    ownership: Float32s  # [N, L * L]
+    @property
+    def planes(self) -> Float32s:
+        """[N, 22, L, L], written by the search, as the next three."""
+        ...
+
+    @property
+    def global_inputs(self) -> Float32s:
+        """[N, 19]"""
+        ...
+
+    @property
+    def symmetry(self) -> npt.NDArray[np.int8]:
+        """[N] codes of spec features.md 6; outputs come back in the board's own orientation."""
+        ...
+
+    @property
+    def optimism(self) -> Float32s:
+        """[N] weight of the optimistic policy, 0 to 1."""
+        ...
+
+    @property
+    def policy(self) -> Float32s:
+        """[N, L·L + 1] logits, the pass last; illegal entries mean nothing."""
+        ...
+
+    @property
+    def win_loss(self) -> Float32s:
+        """[N] probability of a win minus that of a loss."""
+        ...
+
+    @property
+    def no_result(self) -> Float32s:
+        """[N] probability; 0 where the rules exclude it."""
+        ...
+
+    @property
+    def score_mean(self) -> Float32s:
+        """[N] points, times 1 - no_result."""
+        ...
+
+    @property
+    def score_stdev(self) -> Float32s:
+        """[N] points, if there is a result."""
+        ...
+
+    @property
+    def lead(self) -> Float32s:
+        """[N] points, times 1 - no_result."""
+        ...
+
+    @property
+    def short_term_win_loss_error(self) -> Float32s:
+        """[N]"""
+        ...
+
+    @property
+    def short_term_score_error(self) -> Float32s:
+        """[N] points."""
+        ...
 
 
 class Evaluator(Protocol):
     """Turns positions into evaluations, many at once."""
 
-    length: int  # edge L of the tensor
-    has_short_term_errors: bool  # whether the net gives short_term_…_error
-
-    def new_batch(self, capacity: int) -> Batch:
-        """A batch of ``capacity`` rows whose arrays stay where they are for its life."""
+    @property
+    def length(self) -> int:
+        """Edge L of the tensor."""
         ...
 
-    def run(self, batch: Batch, count: int) -> None:
+    @property
+    def has_short_term_errors(self) -> bool:
+        """Whether the net gives short-term errors."""
+        ...
+
+    # the batch is whatever this evaluator makes and takes, so its type is not named here
+    def new_batch(self, capacity: int) -> Any:
+        """A `Batch` of ``capacity`` rows whose arrays stay where they are for its life."""
+        ...
+
+    def run(self, batch: Any, count: int) -> None:
         """Evaluate rows 0 … count - 1 of ``batch``."""
         ...

@@ -33,7 +33,7 @@ def new_node(forest: Forest, slot: int) -> int:
     node["status"] = UNEVALUATED
     node["weight"] = 0.0
     node["weight_sq"] = 0.0
-    return index
+    return int(index)
 
 
 @njit(cache=True, nogil=True)
@@ -56,7 +56,7 @@ def add_child(forest: Forest, slot: int, parent: int, position: int) -> int:
     node["last_edge"] = index
     node["num_edges"] += 1
     node["next_position"] = UNKNOWN_POSITION
-    return index
+    return int(index)
 
 
 @njit(cache=True, nogil=True)

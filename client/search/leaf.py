@@ -78,7 +78,7 @@ def end_game(forest: Forest, slot: int, index: int, scratch: Scratch, context: C
     if state["no_result"]:
         node["own_no_result"] = 1.0
     else:
-        final = score(state, scratch.area, scratch.area_scratch[0])
+        final = score(state, scratch.area, scratch.features[0]["area"])
         white_wins = 1.0 if final > 0.0 else (0.0 if final < 0.0 else state["draw_white_wins"])
         mean, mean_sq = terminal_score_moments(final, state["draw_white_wins"])
         node["own_win_loss"] = 2.0 * white_wins - 1.0

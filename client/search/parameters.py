@@ -7,7 +7,7 @@ Limits of visits are not here: they are an argument of each search.
 from __future__ import annotations
 
 import dataclasses
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -46,9 +46,15 @@ SEARCH_PARAMETERS: Final = np.dtype(
         ("uncertainty_coeff", np.float64),
         ("uncertainty_exponent", np.float64),
         ("uncertainty_max_weight", np.float64),
+        # -- what the net is told --
+        ("playout_doubling_advantage", np.float64),  # of the player to move at the root; the other sees its negative
+        ("ignore_pre_root_history", np.bool_),
+        ("ignore_all_history", np.bool_),
         # -- policy --
         ("nn_randomize", np.bool_),  # else every evaluation is made in symmetry 0
         ("nn_policy_temperature", np.float64),
+        ("policy_optimism", np.float64),
+        ("root_policy_optimism", np.float64),
         ("root_noise_enabled", np.bool_),
         ("root_dirichlet_noise_total_concentration", np.float64),
         ("root_dirichlet_noise_weight", np.float64),
@@ -71,7 +77,7 @@ SEARCH_PARAMETERS: Final = np.dtype(
 )
 
 
-def to_record(parameters: SearchParameters) -> np.void:
+def to_record(parameters: SearchParameters) -> Any:
     """One SEARCH_PARAMETERS record with the values of ``parameters``."""
     names = SEARCH_PARAMETERS.names
     assert names is not None

@@ -50,9 +50,8 @@ class Children(NamedTuple):
 
 def new_children(positions: int) -> Children:
     """Room for ``positions`` children."""
-    integers = [np.zeros(positions, np.int32) for _ in range(2)]
-    floats = [np.zeros(positions) for _ in range(12)]
-    return Children(*integers, *floats)
+    floats = [np.zeros(positions) for _ in range(len(Children._fields) - 2)]
+    return Children(np.zeros(positions, np.int32), np.zeros(positions, np.int32), *floats)
 
 
 @njit(cache=True, nogil=True)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from common.features import encode
 from numba import njit
 
 from client.search.backup import recompute
@@ -39,10 +38,12 @@ from client.search.tree import (
     Playouts,
     Scratch,
 )
+from common.features import FeatureOptions, encode
 from common.go.board import copy_state
 from common.go.history import rewind
 from common.go.play import legal_points, play
 from common.go.points import PASS, STRIDE, point_of
+from common.go.state import NUM_RECENT
 
 # -- down --
 
@@ -79,7 +80,22 @@ def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scra
         nodes[index]["to_move"] = state["to_move"]
         if index != ROOT and state["finished"]:
             end_game(forest, slot, index, scratch, context)
-    return nodes[index]["status"]
+    return int(nodes[index]["status"])
+
+
+@njit(cache=True, nogil=True)
+def _feature_options(forest: Forest, slot: int, to_move: int, depth: int) -> FeatureOptions:
+    """What the net is told of a position ``depth`` turns below the root besides the position itself."""
+    parameters = forest.parameters[slot]
+    advantage = parameters["playout_doubling_advantage"]
+    if to_move != forest.states[slot]["to_move"]:
+        advantage = -advantage
+    turns = NUM_RECENT
+    if parameters["ignore_all_history"]:
+        turns = 0
+    elif parameters["ignore_pre_root_history"]:
+        turns = min(depth, NUM_RECENT)
+    return FeatureOptions(advantage, False, False, turns)
 
 
 @njit(cache=True, nogil=True)
@@ -93,7 +109,8 @@ def _encode_leaf(
     length = context.length
     for age in range(1, min(depth, 2) + 1):
         _write_ladder(forest.ladders[slot, playouts.nodes[row, depth - age]], state, age, length)
-    encode(state, history, length, inputs.planes[row], inputs.global_inputs[row])
+    options = _feature_options(forest, slot, state["to_move"], depth)
+    encode(state, history, length, options, inputs.planes[row], inputs.global_inputs[row], scratch.features[0])
     index = playouts.nodes[row, depth]
     _read_ladder(forest.ladders[slot, index], state, length)
     legal = playouts.legal[row]
@@ -104,6 +121,9 @@ def _encode_leaf(
         for x in range(state["x_size"]):
             legal[y * length + x] = scratch.legal_points[(y + 1) * STRIDE + x + 1]
     legal[length * length] = scratch.legal_points[PASS]
+    parameters = forest.parameters[slot]
+    at_root = index == ROOT
+    inputs.optimism[row] = parameters["root_policy_optimism"] if at_root else parameters["policy_optimism"]
     inputs.symmetry[row] = _next_symmetry(forest, slot, index)
     forest.nodes[slot, index]["status"] = PENDING
 
@@ -139,7 +159,7 @@ def _next_symmetry(forest: Forest, slot: int, index: int) -> int:
 def _wants_playout(forest: Forest, slot: int) -> bool:
     search = forest.searches[slot]
     root = forest.nodes[slot, ROOT]
-    return root["status"] == UNEVALUATED or root["visits"] + search["pending"] < search["visits_limit"]
+    return bool(root["status"] == UNEVALUATED or root["visits"] + search["pending"] < search["visits_limit"])
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from client.search.evaluation import Evaluator
+from client.search.evaluation import Batch, Evaluator
 from client.search.grow import clear_tree, promote_child
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
@@ -128,8 +128,8 @@ class SearchPool:
         self.playouts = new_playouts(slots * leaves, max_visits, self.length)
         self.scratch = new_scratch(self.length)
         self.context = Context(self.length, leaves, evaluator.has_short_term_errors, score_table(), student_table())
-        self.batch = evaluator.new_batch(slots * leaves)
-        self._inputs = Inputs(self.batch.planes, self.batch.global_inputs, self.batch.symmetry)
+        self.batch: Batch = evaluator.new_batch(slots * leaves)
+        self._inputs = Inputs(self.batch.planes, self.batch.global_inputs, self.batch.symmetry, self.batch.optimism)
         self._outputs = Outputs(
             self.batch.policy,
             self.batch.win_loss,

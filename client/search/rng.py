@@ -9,7 +9,7 @@ nothing wraps around.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -35,14 +35,14 @@ def new_generators(count: int) -> Generator:
 
 
 @njit(cache=True, nogil=True)
-def seed_generator(generator: Generator, seed: int) -> None:
-    """Start the stream of a 64-bit ``seed`` in ``generator``, uint64[2], changed in place."""
+def seed_generator(generator: Generator, seed: Any) -> None:
+    """Start the stream of ``seed``, an np.uint64, in ``generator``, uint64[2], changed in place."""
     generator[0] = seed
     generator[1] = 0
 
 
 @njit(cache=True, nogil=True)
-def philox(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, int, int, int]:
+def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> tuple[Any, Any, Any, Any]:
     """Ten rounds of Philox-4x32 over a counter of four and a key of two 32-bit words, all held as uint64."""
     for _ in range(_ROUNDS):
         p0 = _MULTIPLIER_0 * c0
@@ -54,7 +54,7 @@ def philox(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, i
 
 
 @njit(cache=True, nogil=True)
-def next_uint64(generator: Generator) -> int:
+def next_uint64(generator: Generator) -> Any:
     """The next 64 random bits, as np.uint64."""
     count = generator[1]
     generator[1] = count + _ONE

@@ -36,8 +36,8 @@ def begin_search(
 ) -> None:
     """Set a slot running whose state, history, parameters and generator are in place.
 
-    A kept tree gets the new score centre throughout, and its root a new policy; if the root is to be averaged over
-    several symmetries, it is evaluated anew first.
+    A kept tree gets the new score centre throughout, and its root a new policy; a root that is to be averaged over
+    several symmetries, or seen with other inputs or another optimism than the tree, is evaluated anew first.
     """
     search = forest.searches[slot]
     state = forest.states[slot]
@@ -55,7 +55,9 @@ def begin_search(
         return
     search["centre"] = dynamic_centre(root["score_mean"], search["sqrt_area"], parameters)
     _recompute_tree(forest, slot, scratch, context)
-    if parameters["root_num_symmetries_to_sample"] > 1:
+    other_optimism = parameters["root_policy_optimism"] != parameters["policy_optimism"]
+    several = parameters["root_num_symmetries_to_sample"] > 1
+    if several or other_optimism or parameters["ignore_pre_root_history"]:
         root["status"] = UNEVALUATED
     else:
         use_root_policy(forest, slot, scratch)
@@ -95,7 +97,7 @@ def next_root_symmetry(forest: Forest, slot: int) -> int:
     symmetry = order[drawn]
     order[drawn] = order[done]
     order[done] = symmetry
-    return symmetry
+    return int(symmetry)
 
 
 @njit(cache=True, nogil=True)

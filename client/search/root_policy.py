@@ -25,7 +25,8 @@ _STANDARD_EDGE: Final = 19.0
 @njit(cache=True, nogil=True)
 def interpolate_by_turn(early: float, late: float, halflife: float, turn: int, sqrt_area: float) -> float:
     """From ``early`` to ``late``, half of what is left every ``halflife`` turns of a 19x19 board."""
-    return late + (early - late) * 0.5 ** (turn / halflife * _STANDARD_EDGE / sqrt_area)
+    share = 0.5 ** (turn / halflife * _STANDARD_EDGE / sqrt_area)
+    return late + (early - late) * float(share)
 
 
 @njit(cache=True, nogil=True)

@@ -42,7 +42,7 @@ def stdev_factor(utility: float, utility_sq: float, weight: float, parameters: n
             prior_weight + weight - 1.0
         )
         stdev = math.sqrt(max(0.0, second_moment - square))
-    return 1.0 + parameters["cpuct_utility_stdev_scale"] * (stdev / prior - 1.0)
+    return float(1.0 + parameters["cpuct_utility_stdev_scale"] * (stdev / prior - 1.0))
 
 
 @njit(cache=True, nogil=True)
@@ -58,7 +58,7 @@ def exploration_scale(
     scale = coefficient * math.sqrt(children_weight + _TOTAL_OFFSET)
     if parameters["cpuct_utility_stdev_scale"] != 0.0:
         scale *= stdev_factor(utility, utility_sq, weight, parameters)
-    return scale
+    return float(scale)
 
 
 @njit(cache=True, nogil=True)
@@ -75,7 +75,7 @@ def first_play_urgency(
     reduction = parameters["root_fpu_reduction_max"] if at_root else parameters["fpu_reduction_max"]
     loss_prop = parameters["root_fpu_loss_prop"] if at_root else parameters["fpu_loss_prop"]
     urgency = base - sign * reduction * math.sqrt(visited_prior)
-    return urgency + (-sign * utility_radius(parameters) - urgency) * loss_prop
+    return float(urgency + (-sign * utility_radius(parameters) - urgency) * loss_prop)
 
 
 @njit(cache=True, nogil=True)
@@ -95,7 +95,7 @@ def is_forced(prior: float, weight: float, children_weight: float, coefficient: 
 @njit(cache=True, nogil=True)
 def edge_weight(edge: np.void, child: np.void) -> float:
     """The weight of a child as seen through one edge to it."""
-    return child["weight"] * edge["visits"] / max(child["visits"], 1)
+    return float(child["weight"] * edge["visits"] / max(child["visits"], 1))
 
 
 @njit(cache=True, nogil=True)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from client.search.parameters import SEARCH_PARAMETERS
 from client.search.rng import new_generators
-from common.go.passalive import AREA_SCRATCH
+from common.features import FEATURE_SCRATCH
 from common.go.points import NUM_POINTS
 from common.go.state import new_histories, new_states
 
@@ -140,7 +140,7 @@ class Scratch(NamedTuple):
     priors: npt.NDArray[np.float64]  # [P]
     factors: npt.NDArray[np.float64]  # [P]
     sample: npt.NDArray[np.void]  # [1] NODE, one evaluation of the root
-    area_scratch: npt.NDArray[np.void]  # [1] AREA_SCRATCH
+    features: npt.NDArray[np.void]  # [1] FEATURE_SCRATCH
 
 
 class Inputs(NamedTuple):
@@ -149,6 +149,7 @@ class Inputs(NamedTuple):
     planes: npt.NDArray[np.float32]
     global_inputs: npt.NDArray[np.float32]
     symmetry: npt.NDArray[np.int8]
+    optimism: npt.NDArray[np.float32]
 
 
 class Outputs(NamedTuple):
@@ -216,5 +217,5 @@ def new_scratch(length: int) -> Scratch:
         priors=np.zeros(positions),
         factors=np.zeros(positions),
         sample=np.zeros(1, NODE),
-        area_scratch=np.zeros(1, AREA_SCRATCH),
+        features=np.zeros(1, FEATURE_SCRATCH),
     )

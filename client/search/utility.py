@@ -77,7 +77,7 @@ def expected_score_value(
         j1 = last_stdev
     low = table[i0, j0] + (table[i0, j1] - table[i0, j0]) * along_stdev
     high = table[i1, j0] + (table[i1, j1] - table[i1, j0]) * along_stdev
-    return low + (high - low) * along_mean
+    return float(low + (high - low) * along_mean)
 
 
 @njit(cache=True, nogil=True)
@@ -106,13 +106,14 @@ def score_utility(
 @njit(cache=True, nogil=True)
 def outcome_utility(win_loss: float, no_result: float, parameters: np.void) -> float:
     """The part of the utility that does not see the score."""
-    return win_loss * parameters["win_loss_utility_factor"] + no_result * parameters["no_result_utility_for_white"]
+    utility = win_loss * parameters["win_loss_utility_factor"] + no_result * parameters["no_result_utility_for_white"]
+    return float(utility)
 
 
 @njit(cache=True, nogil=True)
 def utility_radius(parameters: np.void) -> float:
     """R: the largest utility a decided game can have."""
-    return (
+    return float(
         parameters["win_loss_utility_factor"]
         + parameters["static_score_utility_factor"]
         + parameters["dynamic_score_utility_factor"]
@@ -124,7 +125,7 @@ def dynamic_centre(expected_score: float, sqrt_area: float, parameters: np.void)
     """The score at which the dynamic term is zero, fixed for one search (search.md 2.5)."""
     cap = sqrt_area * parameters["dynamic_score_center_scale"]
     centre = expected_score * (1.0 - parameters["dynamic_score_center_zero_weight"])
-    return min(max(centre, expected_score - cap), expected_score + cap)
+    return float(min(max(centre, expected_score - cap), expected_score + cap))
 
 
 @njit(cache=True, nogil=True)
@@ -142,16 +143,15 @@ def uncertainty(
     dynamic = parameters["dynamic_score_utility_factor"] * _slope(
         score_mean, centre, parameters["dynamic_score_center_scale"] * sqrt_area
     )
-    return parameters["win_loss_utility_factor"] * win_loss_error + (static + dynamic) * score_error
+    return float(parameters["win_loss_utility_factor"] * win_loss_error + (static + dynamic) * score_error)
 
 
 @njit(cache=True, nogil=True)
 def evaluation_weight(error: float, parameters: np.void) -> float:
     """Weight of a raw evaluation whose utility is off by ``error`` (search.md 2.6)."""
     coefficient = parameters["uncertainty_coeff"]
-    return coefficient / (
-        error ** parameters["uncertainty_exponent"] + coefficient / parameters["uncertainty_max_weight"]
-    )
+    offset = coefficient / parameters["uncertainty_max_weight"]
+    return float(coefficient / (error ** parameters["uncertainty_exponent"] + offset))
 
 
 @njit(cache=True, nogil=True)

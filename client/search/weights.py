@@ -43,7 +43,7 @@ def student_cdf(table: FloatArray, z: float) -> float:
     if x >= _T_POINTS - 1:
         return 1.0
     i = int(x)
-    return table[i] + (x - i) * (table[i + 1] - table[i])
+    return float(table[i] + (x - i) * (table[i + 1] - table[i]))
 
 
 @njit(cache=True, nogil=True)
@@ -80,7 +80,7 @@ def _power(x: float, exponent: float) -> float:
         return math.sqrt(x)
     if exponent == 0.25:
         return math.sqrt(math.sqrt(x))
-    return x**exponent
+    return float(x**exponent)
 
 
 @njit(cache=True, nogil=True)

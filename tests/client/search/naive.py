@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from common.features import encode
+from common.features import FeatureOptions, encode, new_scratch
 
 from client.search.utility import expected_score_value, score_table
 from client.search.weights import student_cdf, student_table
@@ -18,6 +18,7 @@ from common.go.passalive import AREA_SCRATCH
 from common.go.play import legal_points, play
 from common.go.points import NUM_POINTS, WHITE, point_of, position_of
 from common.go.scoring import score
+from common.go.state import NUM_RECENT
 
 
 @dataclass
@@ -97,7 +98,8 @@ class NaiveSearch:
     def _ask(self, node: Node) -> None:
         edge = self.length
         planes, inputs = np.zeros((22, edge, edge), np.float32), np.zeros(19, np.float32)
-        encode(node.state.copy(), node.history, edge, planes, inputs)
+        options = FeatureOptions(0.0, False, False, NUM_RECENT)
+        encode(node.state.copy(), node.history, edge, options, planes, inputs, new_scratch())
         found = self.answer(planes, inputs, 0)
         legal = np.zeros(NUM_POINTS, np.int8)
         legal_points(node.state, node.history, legal)

@@ -15,24 +15,9 @@ from common.go.play import begin
 from common.go.points import BLACK, WHITE, point_at
 from common.go.rules import Ko
 from common.go.state import new_histories, new_states
+from nets.evaluator import Batch, new_batch
 
 Floats = npt.NDArray[np.float32]
-
-
-@dataclass
-class ScriptedBatch:
-    planes: Floats
-    global_inputs: Floats
-    symmetry: npt.NDArray[np.int8]
-    policy: Floats
-    win_loss: Floats
-    no_result: Floats
-    score_mean: Floats
-    score_stdev: Floats
-    lead: Floats
-    short_term_win_loss_error: Floats
-    short_term_score_error: Floats
-    ownership: Floats
 
 
 @dataclass
@@ -57,19 +42,10 @@ class ScriptedEvaluator:
     batch_sizes: list[int] = field(default_factory=list)
     symmetries: list[int] = field(default_factory=list)
 
-    def new_batch(self, capacity: int) -> ScriptedBatch:
-        scalars = [np.zeros(capacity, np.float32) for _ in range(7)]
-        edge = self.length
-        return ScriptedBatch(
-            np.zeros((capacity, 22, edge, edge), np.float32),
-            np.zeros((capacity, 19), np.float32),
-            np.zeros(capacity, np.int8),
-            np.zeros((capacity, edge * edge + 1), np.float32),
-            *scalars,
-            np.zeros((capacity, edge * edge), np.float32),
-        )
+    def new_batch(self, capacity: int) -> Batch:
+        return new_batch(capacity, self.length)
 
-    def run(self, batch: Any, count: int) -> None:
+    def run(self, batch: Batch, count: int) -> None:
         self.batch_sizes.append(count)
         for row in range(count):
             self.symmetries.append(int(batch.symmetry[row]))
