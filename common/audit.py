@@ -59,7 +59,7 @@ class GameFacts:
             ValueError: the rules contradict themselves.
         """
         rules = Rules.from_json({**upload.rules.to_object(), "komi": upload.komi})
-        is_training = isinstance(upload, wire.TrainingGameUpload)
+        rows = upload.num_training_rows if isinstance(upload, wire.TrainingGameUpload) else 0
         return GameFacts(
             x_size=upload.board_size_x,
             y_size=upload.board_size_y,
@@ -74,7 +74,7 @@ class GameFacts:
             black_network=black_network,
             white_network=white_network,
             length=length,
-            num_training_rows=upload.num_training_rows if is_training else 0,
+            num_training_rows=rows,
             draw_white_wins=upload.extra_metadata.draw_equivalent_wins_for_white,
         )
 
@@ -226,7 +226,7 @@ def _main_turns(
             f"a row stands at turn {bad:g}; searched turns are {info.start_turn} to {len(record.moves) - 1}",
         )
         return None
-    return turns.astype(np.intp)
+    return np.asarray(turns, dtype=np.intp)
 
 
 def _plain_start(record: GameRecord, facts: GameFacts) -> GameStart:

@@ -91,7 +91,7 @@ def is_side_row(rows: Rows) -> npt.NDArray[np.bool_]:
     """``[n]`` whether each row is a side position: nothing of the game's course is its target."""
     columns = rows.global_targets
     has_course = columns[:, [_G.OUTCOME_WEIGHT, _G.REPLY_WEIGHT, _G.FUTURE_WEIGHT]].any(axis=1)
-    return ~has_course & (columns[:, _G.REANALYSED] == 0)
+    return np.asarray(~has_course & (columns[:, _G.REANALYSED] == 0))
 
 
 def check_shared_columns(game: AuditedGame, rows: Rows, findings: Findings) -> None:
@@ -173,7 +173,7 @@ def _check_search_statistics(columns: npt.NDArray[np.float32], findings: Finding
         (visits >= 1) & (visits == np.floor(visits)), Reason.VISITS, "visits are not a positive whole number"
     )
     for block in range(int(_G.SEARCH_SCORE + 1) // VALUE_SIZE):
-        part = columns[:, VALUE_SIZE * block : VALUE_SIZE * block + SCORE]
+        part = columns[:, VALUE_SIZE * block : VALUE_SIZE * block + SCORE].astype(np.float64)
         reason = (Reason.OUTCOME, *[Reason.TD_TARGETS] * 3, Reason.SEARCH_VALUE)[block]
         findings.expect_rows(
             (np.abs(part.sum(axis=1) - 1) <= 1e-5) & (part >= -1e-6).all(axis=1),

@@ -160,7 +160,7 @@ def value_surprises(short_values: Floats, raw_values: Floats) -> Floats:
     happened = short_values[:, :SCORE]
     expected = np.maximum(raw_values[:, :SCORE], _TINY)
     terms = np.where(happened > 0, happened * (np.log(np.maximum(happened, _TINY)) - np.log(expected)), 0.0)
-    return np.clip(terms.sum(axis=1), 0.0, 1.0)
+    return np.asarray(np.clip(terms.sum(axis=1), 0.0, 1.0))
 
 
 def surprise_weights(

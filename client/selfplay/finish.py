@@ -92,11 +92,12 @@ def _record(
 ) -> GameRecord:
     """The record; the move upon which a player resigned is left out, its values are kept."""
     start, first = progress.start, progress.first_searched_turn
-    opening: list[MoveValues | None] = [None] * first
+    values_of_turn: list[MoveValues | None] = [None] * first
+    values_of_turn += comments
     moves = tuple(
         _move(colour, point, values, again, turn)
         for turn, (colour, point, values) in enumerate(
-            zip(progress.colours, progress.points, opening + comments, strict=True)
+            zip(progress.colours, progress.points, values_of_turn, strict=True)
         )
     )
     record = GameRecord(

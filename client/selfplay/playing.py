@@ -50,9 +50,12 @@ class SelfplayGame:
         seed: everything random follows from it.
         config: how to set up and play.
         length: edge of the tensors.
+        pass_alive_with_suicide: what the net takes for pass-alive (rules.md 9.4).
     """
 
-    def __init__(self, seed: int, config: SelfplayConfig, length: int) -> None:
+    def __init__(
+        self, seed: int, config: SelfplayConfig, length: int, *, pass_alive_with_suicide: bool = False
+    ) -> None:
         self._config = config
         self._length = length
         self.random = np.random.default_rng(seed)
@@ -66,7 +69,8 @@ class SelfplayGame:
         )
         self._full_record = to_record(search)
         self._plain_record = to_record(without_exploration(search))
-        self.game = GameInProgress(setup.start, config.selfplay.max_moves_per_game)
+        start = replace(setup.start, pass_alive_with_suicide=pass_alive_with_suicide)
+        self.game = GameInProgress(start, config.selfplay.max_moves_per_game)
         self._opening_left = setup.opening_moves
         self._turns: list[TurnRecord] = []
         self._win_losses: list[float] = []

@@ -235,6 +235,7 @@ def _fill_facts(
     columns[:, GlobalTarget.BONUS_TO_COME] = bonuses_to_come(again, end, turns)
     columns[:, GlobalTarget.FINISHED_NORMALLY] = not game.hit_move_limit
     columns[:, GlobalTarget.DATA_FORMAT_VERSION] = DATA_FORMAT_VERSION
+    columns[:, GlobalTarget.PASS_ALIVE_WITH_SUICIDE] = game.start.pass_alive_with_suicide
 
 
 def _fill_random(

@@ -30,6 +30,8 @@ Sink = Callable[[FinishedGame], None]
 class StreamEvaluator(Evaluator, Protocol):
     """An evaluator that can be given back."""
 
+    pass_alive_suicide: bool  # the net was trained with pass-alive areas as if suicide were legal
+
     def close(self) -> None:
         """Free what it holds; it is not used again."""
         ...
@@ -186,7 +188,7 @@ class _Table:
         slots: most games at once.
     """
 
-    def __init__(self, order: GameOrder, evaluators: Sequence[Evaluator], slots: int) -> None:
+    def __init__(self, order: GameOrder, evaluators: Sequence[StreamEvaluator], slots: int) -> None:
         self.order = order
         self._key = _table_key(order)
         self._config = _parse(order.config, order.is_selfplay, order.length)
@@ -194,6 +196,7 @@ class _Table:
             network: SearchPool(evaluator, slots=slots, max_visits=_max_visits(self._config))
             for network, evaluator in zip(_networks_of(order), evaluators, strict=True)
         }
+        self._pass_alive_with_suicide = evaluators[0].pass_alive_suicide
         self._playing: dict[int, tuple[GameOrder, SelfplayGame | MatchGame]] = {}
         self._free = list(range(slots))[::-1]
         self._evaluations = 0
@@ -210,7 +213,9 @@ class _Table:
     def sit(self, order: GameOrder) -> FinishedGame | None:
         """Start a game; returns it if it is over at once."""
         if isinstance(self._config, SelfplayConfig):
-            game: SelfplayGame | MatchGame = SelfplayGame(order.seed, self._config, order.length)
+            game: SelfplayGame | MatchGame = SelfplayGame(
+                order.seed, self._config, order.length, pass_alive_with_suicide=self._pass_alive_with_suicide
+            )
         else:
             game = MatchGame(order.seed, self._config, order.bots)
         slot = self._free.pop()

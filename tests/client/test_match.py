@@ -45,6 +45,8 @@ class OneSided(ScriptedEvaluator):
 
         super().__init__(length, answer)
 
+    pass_alive_suicide = False
+
     def close(self) -> None:
         pass
 

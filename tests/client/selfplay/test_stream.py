@@ -13,7 +13,8 @@ from common.audit import audit_rating_game, audit_training_game
 from common.config_text import ConfigError
 from common.rows import read_npz, to_npz
 from common.sgf import read
-from tests.client.selfplay.evaluators import OpinionatedEvaluator, UniformEvaluator
+from nets.evaluator import UniformEvaluator
+from tests.client.selfplay.evaluators import OpinionatedEvaluator
 from tests.client.selfplay.games import LENGTH, NET, OTHER, match_text, orders, play, selfplay_text
 
 ALL_RULES = {
@@ -49,6 +50,15 @@ def test_games_of_self_play_pass_the_audit() -> None:
 def test_a_net_without_knowledge_plays() -> None:
     games = play(orders(4, selfplay_text()), load=lambda network, length: UniformEvaluator(length))
     assert audited(games) == [""] * 4
+
+
+def test_a_net_may_have_its_own_idea_of_pass_alive() -> None:
+    text = selfplay_text(multiStoneSuicideLegals="false")
+    games = play(orders(4, text), load=lambda network, length: OpinionatedEvaluator(length, pass_alive_suicide=True))
+    assert audited(games) == [""] * 4
+    rows = [game.rows.global_targets for game in games if game.rows is not None]
+    assert rows
+    assert all((columns[:, 68] == 1).all() for columns in rows)
 
 
 def test_a_game_follows_from_its_seed_alone() -> None:
