@@ -16,7 +16,7 @@ from client.search.parameters import to_record
 from client.search.pool import SearchPool, SearchResult
 from client.selfplay.orders import Network
 from client.selfplay.stream import StreamEvaluator
-from common.features import encode
+from common.features import FeatureOptions, encode, new_scratch
 from common.go import play
 from common.go.game import Game
 from common.go.points import NUM_POINTS, WHITE, position_of
@@ -93,11 +93,13 @@ class EngineSearch:
             seed=int(self._random.integers(1 << 63)),
             first_turn=game.first_turn,
         )
-        while not pool.step():
-            pass
-        choice = Choice(pool.choose_move(0), pool.result(0))
-        pool.forget(0)
-        return choice
+        try:
+            while not pool.step():
+                pass
+            return Choice(pool.choose_move(0), pool.result(0))
+        except Exception:
+            self._pools.clear()  # its slot may be stuck in the search that failed
+            raise
 
     def estimate_score(self, game: Game) -> float:
         """Points that White is ahead, komi included, by a search (not by counting the board)."""
@@ -111,7 +113,15 @@ class EngineSearch:
         game = self._for_the_net(game, colour)
         evaluator = self.evaluator(max(game.x_size, game.y_size))
         batch = cast(Any, evaluator.new_batch(1))  # of nets.evaluator, which knows more than the search asks for
-        encode(game.state, game.history, evaluator.length, batch.planes[0], batch.global_inputs[0])
+        encode(
+            game.state,
+            game.history,
+            evaluator.length,
+            FeatureOptions(),
+            batch.planes[0],
+            batch.global_inputs[0],
+            new_scratch(),
+        )
         batch.symmetry[0] = symmetry
         batch.optimism[0] = optimism
         evaluator.run(batch, 1)
