@@ -62,7 +62,7 @@ def main() -> int:
         with _only_one(arguments.data):
             return run(arguments.data, arguments.port, arguments.hours, stop, console)
     except (SetupError, ProcessFailedError, AlreadyRunningError) as error:
-        console.print(f"[red]the demo cannot go on:[/red] {error}", highlight=False)
+        console.print(f"[red]the demo cannot go on:[/red] {error}", highlight=False, soft_wrap=True)
         return 1
 
 
@@ -91,7 +91,7 @@ def run(folder: Path, port: int, hours: float | None, stop: threading.Event, con
         summary = None if not children else _status()
         installation.stop_database()
     if summary is not None:
-        console.print(f"{_line(summary)}\nrun `make demo` again to go on from here", highlight=False)
+        console.print(f"{_line(summary)}\nrun `make demo` again to go on from here", highlight=False, soft_wrap=True)
     return 0
 
 
@@ -131,6 +131,7 @@ def _announce(installation: Installation, console: Console) -> None:
         f"       passwords are kept in {installation.folder / 'secrets.json'}, logs in {installation.logs}\n"
         "Ctrl-C stops everything; the next `make demo` goes on from there",
         highlight=False,
+        soft_wrap=True,
     )
 
 

@@ -112,6 +112,11 @@ class Installation:
         """Web process, audit and rating worker, scheduler, trainer; in the order in which they are started."""
         environment = self.environment()
         celery = [sys.executable, "-m", "celery", "-A", "server"]
+        quiet = [
+            "--without-mingle",
+            "--without-gossip",
+            "--without-heartbeat",
+        ]  # one worker per queue: nothing to agree on
         return [
             Program(
                 "web",
@@ -123,7 +128,7 @@ class Installation:
             ),
             Program(
                 "audit",
-                [*celery, "worker", "-Q", "audit,ratings", "-n", "audit@%h", "--pool", "solo", "-l", "INFO"],
+                [*celery, "worker", "-Q", "audit,ratings", "-n", "audit@%h", "--pool", "solo", "-l", "INFO", *quiet],
                 environment,
             ),
             Program("beat", [*celery, "beat", "-s", str(self.folder / "data" / "beat"), "--pidfile="], environment),
@@ -135,7 +140,7 @@ class Installation:
         command = [sys.executable, "-m", "celery", "-A", "server", "worker", "-Q", "training", "-n", "trainer@%h"]
         return Program(
             "trainer",
-            [*command, "--pool", "solo", "-l", "INFO"],
+            [*command, "--pool", "solo", "-l", "INFO", "--without-mingle", "--without-gossip", "--without-heartbeat"],
             self.environment(),
             stop_within_s=TRAINER_STOP_S,
         )

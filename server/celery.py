@@ -12,6 +12,9 @@ from pathlib import Path
 from celery import Celery
 from django.conf import settings
 
+from server import broker
+
+broker.install()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.settings")
 app = Celery("tengen")
 app.config_from_object("django.conf:settings", namespace="CELERY")

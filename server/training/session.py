@@ -20,8 +20,8 @@ from django.core.files import File
 from nets import checkpoint as checkpoints
 from nets.checkpoint import CheckpointFolder
 from nets.data import DataFolder
-from nets.exchange import record_of, trainable_module_of
-from nets.katago_file import read_net, write_net
+from nets.exchange import trainable_module_of
+from nets.katago_file import read_net
 from nets.model import Net
 from nets.trainer import Outcome, SliceReport, Trainer
 from server.networks.models import Network
@@ -85,7 +85,7 @@ class Session:
         """Write the averaged net as a network file; its path."""
         path = self.folder / "export" / f"{name}.bin.gz"
         path.parent.mkdir(exist_ok=True)
-        write_net(record_of(self.trainer.averager.averaged_net(), name), path)
+        self.trainer.export(path, name=name)
         return path
 
     def close(self) -> None:
