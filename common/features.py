@@ -33,40 +33,7 @@ from common.go.scoring import LAST_PHASE, area_now, own_komi
 from common.go.state import NUM_RECENT
 from common.rows import NUM_GLOBAL_INPUTS as NUM_GLOBAL_INPUTS
 from common.rows import NUM_PLANES as NUM_PLANES
-
-# Planes (features.md 2)
-ON_BOARD: Final = 0
-OWN_STONE: Final = 1
-OPP_STONE: Final = 2
-ONE_LIBERTY: Final = 3  # two and three liberties follow
-KO_BANNED: Final = 6
-KO_BLOCKED: Final = 7
-LAST_MOVE: Final = 9  # the moves 2 to 5 turns ago follow
-LADDERED_NOW: Final = 14
-LADDERED_BEFORE: Final = 15
-LADDERED_EARLIER: Final = 16
-LADDER_MOVE: Final = 17
-OWN_AREA: Final = 18
-OPP_AREA: Final = 19
-OWN_START: Final = 20
-OPP_START: Final = 21
-
-# Globals (features.md 5)
-LAST_PASS: Final = 0  # the turns 2 to 5 ago follow
-OWN_KOMI: Final = 5
-HAS_SUPERKO: Final = 6
-SUPERKO_KIND: Final = 7
-SUICIDE: Final = 8
-TERRITORY: Final = 9
-HAS_TAX: Final = 10
-TAXES_ALL: Final = 11
-IN_CLEANUP: Final = 12
-IN_LAST_CLEANUP: Final = 13
-PASS_ENDS_PHASE: Final = 14
-HAS_PLAYOUT_ADVANTAGE: Final = 15
-PLAYOUT_ADVANTAGE: Final = 16
-BUTTON: Final = 17
-KOMI_WAVE: Final = 18
+from common.rows import GlobalInput, InputPlane
 
 KOMI_SCALE: Final = 20
 _MAX_LIBERTIES_SHOWN: Final = 3
@@ -169,21 +136,21 @@ def _collect_board(state: Any, length: int, turns: int, has_area: bool, scratch:
         first = (y + 1) * STRIDE + 1
         for x in range(state["x_size"]):
             point = first + x
-            value = 1 << ON_BOARD
+            value = 1 << InputPlane.ON_BOARD
             stone = stones[point]
             if stone != EMPTY:
-                value |= 1 << OWN_STONE if stone == own else 1 << OPP_STONE
+                value |= 1 << InputPlane.OWN_STONE if stone == own else 1 << InputPlane.OPP_STONE
                 count = liberties[heads[point]]
                 if count <= _MAX_LIBERTIES_SHOWN:
-                    value |= 1 << (ONE_LIBERTY - 1 + count)
+                    value |= 1 << (InputPlane.ONE_LIBERTY - 1 + count)
             ladder = now[point]
             if ladder:
-                value |= (ladder & LADDERED) << LADDERED_NOW
-                value |= ((ladder >> own) & 1) << LADDER_MOVE
-            value |= (before[point] & LADDERED) << LADDERED_BEFORE
-            value |= (earlier[point] & LADDERED) << LADDERED_EARLIER
+                value |= (ladder & LADDERED) << InputPlane.LADDERED
+                value |= ((ladder >> own) & 1) << InputPlane.LADDER_CAPTURE
+            value |= (before[point] & LADDERED) << InputPlane.LADDERED_1_AGO
+            value |= (earlier[point] & LADDERED) << InputPlane.LADDERED_2_AGO
             if has_area and owner[point] != EMPTY:
-                value |= 1 << OWN_AREA if owner[point] == own else 1 << OPP_AREA
+                value |= 1 << InputPlane.OWN_AREA if owner[point] == own else 1 << InputPlane.OPP_AREA
             bits[y * length + x] = value
     if state["phase"] > 0:
         _collect_cleanup(state, length, own, opp, bits)
@@ -200,11 +167,11 @@ def _collect_cleanup(state: Any, length: int, own: int, opp: int, bits: Any) -> 
             point = first + x
             value = 0
             if state["ko_blocked"][point]:
-                value |= 1 << KO_BLOCKED
+                value |= 1 << InputPlane.KO_BLOCKED
             if in_last and start[point] == own:
-                value |= 1 << OWN_START
+                value |= 1 << InputPlane.ENCORE_START_OWN
             if in_last and start[point] == opp:
-                value |= 1 << OPP_START
+                value |= 1 << InputPlane.ENCORE_START_OPP
             bits[y * length + x] |= value
 
 
@@ -214,7 +181,7 @@ def _collect_bans(state: Any, history: Any, length: int, bits: Any) -> None:
     colour = state["to_move"]
     in_cleanup = state["phase"] > 0
     if state["ko_point"] != NO_POINT:
-        bits[(state["ko_point"] // STRIDE - 1) * length + state["ko_point"] % STRIDE - 1] |= 1 << KO_BANNED
+        bits[(state["ko_point"] // STRIDE - 1) * length + state["ko_point"] % STRIDE - 1] |= 1 << InputPlane.KO_BANNED
     if not in_cleanup and state["ko_rule"] == _SIMPLE:
         return
     for y in range(state["y_size"]):
@@ -228,7 +195,7 @@ def _collect_bans(state: Any, history: Any, length: int, bits: Any) -> None:
             else:
                 banned = is_superko_banned(state, history, point) and not is_illegal_suicide(state, point, colour)
             if banned:
-                bits[y * length + x] |= 1 << KO_BANNED
+                bits[y * length + x] |= 1 << InputPlane.KO_BANNED
 
 
 @njit(cache=True, nogil=True)
@@ -237,9 +204,9 @@ def _collect_moves(state: Any, length: int, turns: int, bits: Any, global_inputs
     for turn in range(turns):
         point = state["recent_point"][turn]
         if point == PASS:
-            global_inputs[LAST_PASS + turn] = 1.0
+            global_inputs[GlobalInput.PASS_1_AGO + turn] = 1.0
         else:
-            bits[(point // STRIDE - 1) * length + point % STRIDE - 1] |= 1 << (LAST_MOVE + turn)
+            bits[(point // STRIDE - 1) * length + point % STRIDE - 1] |= 1 << (InputPlane.MOVE_1_AGO + turn)
 
 
 # -- globals --
@@ -270,24 +237,24 @@ def _write_globals(state: Any, options: Any, pass_ends_phase: bool, global_input
     most = float(area + KOMI_SCALE)
     komi = min(max(own_komi(state), -most), most)
     is_territory = state["scoring_rule"] != _AREA
-    global_inputs[OWN_KOMI] = komi / KOMI_SCALE
+    global_inputs[GlobalInput.SELF_KOMI] = komi / KOMI_SCALE
     if state["ko_rule"] != _SIMPLE:
-        global_inputs[HAS_SUPERKO] = 1.0
-        global_inputs[SUPERKO_KIND] = 0.5 if state["ko_rule"] == _POSITIONAL else -0.5
-    global_inputs[SUICIDE] = 1.0 if state["suicide"] else 0.0
-    global_inputs[TERRITORY] = 1.0 if is_territory else 0.0
-    global_inputs[HAS_TAX] = 1.0 if state["tax_rule"] != _NO_TAX else 0.0
-    global_inputs[TAXES_ALL] = 1.0 if state["tax_rule"] == _TAX_ALL else 0.0
-    global_inputs[IN_CLEANUP] = 1.0 if state["phase"] > 0 else 0.0
-    global_inputs[IN_LAST_CLEANUP] = 1.0 if state["phase"] == LAST_PHASE else 0.0
-    global_inputs[PASS_ENDS_PHASE] = 1.0 if pass_ends_phase else 0.0
+        global_inputs[GlobalInput.KO_NOT_SIMPLE] = 1.0
+        global_inputs[GlobalInput.KO_KIND] = 0.5 if state["ko_rule"] == _POSITIONAL else -0.5
+    global_inputs[GlobalInput.MULTI_STONE_SUICIDE] = 1.0 if state["suicide"] else 0.0
+    global_inputs[GlobalInput.TERRITORY_SCORING] = 1.0 if is_territory else 0.0
+    global_inputs[GlobalInput.TAXED] = 1.0 if state["tax_rule"] != _NO_TAX else 0.0
+    global_inputs[GlobalInput.GROUP_TAX] = 1.0 if state["tax_rule"] == _TAX_ALL else 0.0
+    global_inputs[GlobalInput.ENCORE] = 1.0 if state["phase"] > 0 else 0.0
+    global_inputs[GlobalInput.SECOND_ENCORE] = 1.0 if state["phase"] == LAST_PHASE else 0.0
+    global_inputs[GlobalInput.PASS_WOULD_END_PHASE] = 1.0 if pass_ends_phase else 0.0
     advantage = options.playout_doubling_advantage
     if advantage != 0.0:
-        global_inputs[HAS_PLAYOUT_ADVANTAGE] = 1.0
-        global_inputs[PLAYOUT_ADVANTAGE] = 0.5 * advantage
-    global_inputs[BUTTON] = 1.0 if state["button_left"] else 0.0
+        global_inputs[GlobalInput.HAS_PLAYOUT_DOUBLING] = 1.0
+        global_inputs[GlobalInput.PLAYOUT_DOUBLING] = 0.5 * advantage
+    global_inputs[GlobalInput.BUTTON] = 1.0 if state["button_left"] else 0.0
     if not is_territory or state["phase"] == LAST_PHASE:
-        global_inputs[KOMI_WAVE] = komi_wave(komi, area)
+        global_inputs[GlobalInput.KOMI_PARITY] = komi_wave(komi, area)
 
 
 # -- the whole --

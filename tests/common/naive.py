@@ -1,4 +1,4 @@
-"""Slow twins of the game's kernels: sets of points and plain loops, straight from the sentences of rules.md.
+"""Slow twins of areas and ladders: sets of points and plain loops, straight from the sentences of rules.md.
 
 A board is a list of rows of ``.``, ``X``, ``O``; a point is a pair (x, y).
 """
@@ -106,6 +106,106 @@ def independent_life(board: Board, keep_territories: bool, keep_stones: bool, su
         if (keep_stones and basic[p] == board[p]) or (keep_territories and basic[p] != board[p]):
             area[p] = basic[p]
     return area, excess
+
+
+# -- ladders (11) --
+
+
+def chain_at(board: Board, point: Point) -> set[Point]:
+    """The chain that ``point`` belongs to."""
+    chain = {point}
+    while grown := {p for p in touching(board, chain) - chain if board[p] == board[point]}:
+        chain |= grown
+    return chain
+
+
+def liberties_at(board: Board, point: Point) -> list[Point]:
+    """The liberties of the chain at ``point``."""
+    return sorted(p for p in touching(board, chain_at(board, point)) if board[p] == ".")
+
+
+def after(board: Board, point: Point, colour: str) -> tuple[Board, Point | None] | None:
+    """The board after a move, and its ko point; None for a suicide."""
+    played = dict(board)
+    played[point] = colour
+    taken = set()
+    for near in around(played, point):
+        if played[near] not in (".", colour) and not liberties_at(played, near):
+            taken |= chain_at(played, near)
+    played.update(dict.fromkeys(taken, "."))
+    left = liberties_at(played, point)
+    if not left:
+        return None
+    is_ko = len(taken) == 1 and len(chain_at(played, point)) == 1 and len(left) == 1
+    return played, min(taken) if is_ko else None
+
+
+def takes_ko(board: Board, point: Point, colour: str) -> bool:
+    """Whether a move of ``colour`` at ``point`` has the shape of a ko capture (2)."""
+    near = around(board, point)
+    if any(board[p] in (".", colour) for p in near):
+        return False
+    in_atari = [p for p in near if len(liberties_at(board, p)) == 1]
+    return len(in_atari) == 1 and len(chain_at(board, in_atari[0])) == 1
+
+
+def captures_of(board: Board, target: Point) -> set[Point]:
+    """Last liberties of the attacker's chains in atari beside the chain at ``target``."""
+    attacker = "X" if board[target] == "O" else "O"
+    beside = touching(board, chain_at(board, target))
+    return {liberties_at(board, p)[0] for p in beside if board[p] == attacker and len(liberties_at(board, p)) == 1}
+
+
+def is_captured(board: Board, target: Point, ko: Point | None, depth: int = 0) -> bool:
+    """Whether the chain at ``target`` is captured; its owner is to move where ``depth`` is even."""
+    if depth >= 3 * len(board) // 2:
+        return True
+    defender = board[target]
+    attacker = "X" if defender == "O" else "O"
+    liberties = liberties_at(board, target)
+    captures = captures_of(board, target)
+    if depth % 2 == 0:
+        if len(liberties) >= 2 or (ko is not None and depth > 0):
+            return False
+        moves, mover, wanted = captures | set(liberties), defender, False
+        ko = None if depth == 0 else ko
+    else:
+        if len(liberties) != 2:
+            return len(liberties) < 2
+        if (
+            not any(board[p] == "." for liberty in liberties for p in around(board, liberty))
+            and all(takes_ko(board, liberty, attacker) for liberty in liberties)
+            and all(
+                (extended := after(board, liberty, defender)) and len(liberties_at(extended[0], liberty)) <= 2
+                for liberty in liberties
+            )
+            and not captures
+        ):
+            return True
+        moves, mover, wanted = set(liberties), attacker, True
+    for move in moves:
+        played = after(board, move, mover) if move != ko else None
+        if played is not None and is_captured(played[0], target, played[1], depth + 1) == wanted:
+            return wanted
+    return not wanted
+
+
+def ladders(board: Board) -> tuple[set[Point], set[tuple[str, Point]]]:
+    """Stones of laddered chains, and the working moves with their colours; the board has no ko point."""
+    laddered: set[Point] = set()
+    working = set()
+    for colour, attacker in ("XO", "OX"):
+        for chain in components(board, (p for p in board if board[p] == colour)):
+            liberties = liberties_at(board, min(chain))
+            if len(liberties) == 1 and is_captured(board, min(chain), None):
+                laddered |= chain
+            if len(liberties) == 2:
+                for move in liberties:
+                    played = after(board, move, attacker)
+                    if played is not None and is_captured(played[0], min(chain), None):
+                        laddered |= chain
+                        working.add((attacker, move))
+    return laddered, working
 
 
 def picture(board: Board) -> str:

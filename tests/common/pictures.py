@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.go.board import reset, set_stone
-from common.go.points import BLACK, WHITE, point_at
+from common.go.points import BLACK, NO_POINT, WHITE, point_at
 from common.go.rules import Rules
 from common.go.state import new_states
 
@@ -20,6 +20,7 @@ def state_of(picture: str, rules: Rules | None = None) -> Any:
     reset(state, len(rows[0]), len(rows))
     (rules or Rules()).write_to(state)
     state["to_move"] = BLACK
+    state["ko_point"] = NO_POINT
     for y, row in enumerate(rows):
         for x, letter in enumerate(row):
             if letter != ".":
