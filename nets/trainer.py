@@ -110,9 +110,8 @@ class Trainer:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(config.seed)
                 initial = Net(config.net)
-        self.net = initial.to(self.device).train()
-        if self.device.type == "cuda":
-            self.net = self.net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        # Channels last is the faster layout on processors too: b2c32-bn on 7×7 took 0.7 of the time on one core.
+        self.net = initial.to(self.device).to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
         self.losses = Losses(config.net, config.recipe, device=self.device)
         self.optimizer = Optimizer(self.net, config.optimizer, batch=config.batch)
         self.averager = Averager(self.net, config.averaging)
@@ -200,9 +199,7 @@ class Trainer:
         """Forward, backward, update, average."""
         batch = batch.to(self.device)
         targets = Targets(batch)
-        planes = batch.planes.to(torch.float32)
-        if self.device.type == "cuda":
-            planes = planes.contiguous(memory_format=torch.channels_last)
+        planes = batch.planes.to(torch.float32, memory_format=torch.channels_last)
         dtype = _AUTOCAST.get(self.config.precision, torch.float32)
         with torch.autocast(self.device.type, dtype, enabled=dtype is not torch.float32):
             heads = self.net(planes, batch.global_inputs, full=batch.full)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,21 @@ def config_for(**changes: Any) -> TrainConfig:
         length=5,
         batch=8,
         optimizer=QUICK,
-        averaging=AveragingConfig(period_samples=48),
+        averaging=AveragingConfig(period_samples=40),
         window=WindowConfig(min_rows=10),
-        bucket=BucketConfig(samples_per_epoch=96),
+        bucket=BucketConfig(samples_per_epoch=48),
         limit_reuse=False,
     )
     return replace(base, **changes)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Nets this small are slower with more threads than one."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture
@@ -64,13 +74,12 @@ def losses_of(trainer: Trainer, steps: int) -> list[float]:
     return [float(trainer.step().total.detach()) for _ in range(steps)]
 
 
-@pytest.mark.parametrize("killed_after", [1, 7, 12, 19])
-@pytest.mark.parametrize("kind", [Kind.SGD, Kind.ADAMW, Kind.MUON])
+@pytest.mark.parametrize(("kind", "killed_after"), [(Kind.SGD, 1), (Kind.SGD, 9), (Kind.ADAMW, 5), (Kind.MUON, 8)])
 def test_a_killed_training_repeats_the_same_losses(data: Path, tmp_path: Path, killed_after: int, kind: Kind) -> None:
-    """Bit by bit, across epochs, passes, lookahead and averaging, with new data arriving in between."""
+    """Bit by bit, across epochs, passes, lookahead and averaging."""
     config = config_for(optimizer=replace(QUICK, kind=kind, rate_scale=0.1 if kind is not Kind.SGD else 1.0))
     unkilled = trainer_for(data, tmp_path / "a", config=config)
-    expected = losses_of(unkilled, 26)
+    expected = losses_of(unkilled, 14)
     first = trainer_for(data, tmp_path / "b", config=config)
     losses_of(first, killed_after)
     first.save()
@@ -78,7 +87,7 @@ def test_a_killed_training_repeats_the_same_losses(data: Path, tmp_path: Path, k
     first.close()
     second = trainer_for(data, tmp_path / "b", config=config)
     assert second.resume()
-    assert losses_of(second, 26 - killed_after) == expected[killed_after:]
+    assert losses_of(second, 14 - killed_after) == expected[killed_after:]
     for name, tensor in unkilled.averager.average.items():
         assert torch.equal(tensor, second.averager.average[name]), name
     assert unkilled.averager.snapshots == second.averager.snapshots > 1
@@ -87,28 +96,28 @@ def test_a_killed_training_repeats_the_same_losses(data: Path, tmp_path: Path, k
 
 
 def real_config(**changes: Any) -> TrainConfig:
-    base = config_for(length=9, batch=64, bucket=BucketConfig(samples_per_epoch=6400), window=WindowConfig(min_rows=50))
+    base = config_for(
+        length=9,
+        batch=64,
+        bucket=BucketConfig(samples_per_epoch=64 * 40),
+        window=WindowConfig(min_rows=50),
+        optimizer=OptimizerConfig(Kind.ADAMW, base_rate=6e-3, warmup=False, head_factor=1.0),
+    )
     return replace(base, **changes)
 
 
 @pytest.mark.parametrize("name", ["today", "paper"])
 def test_training_on_real_rows_lowers_every_term(name: str, tmp_path: Path) -> None:
-    net = NET if name == "today" else named("b2c16-bn")
-    rate = replace(QUICK, rate_scale=4.0)
-    config = real_config(net=net, recipe=Recipe(name), optimizer=rate, averaging=AveragingConfig(2000, 0.25))
+    config = real_config(net=named("b2c16-fs-mish"), recipe=Recipe(name))
     trainer = trainer_for(oracle_path("vectors/selfplay"), tmp_path, config=config)
-    first = trainer.run(max_steps=10)
-    while trainer.samples < 25_600:
-        last = trainer.run(max_steps=100)
+    first = trainer.run(max_steps=4)
+    while trainer.samples < 64 * 160:
+        last = trainer.run(max_steps=40)
     trainer.close()
     assert set(first.losses) == {*trainer.losses.names, "total"}
-    worse = {
-        term: (first.losses[term], last.losses[term])
-        for term in first.losses
-        if last.losses[term] >= first.losses[term]
-    }
-    assert not worse
     assert len(trainer.losses.names) == {"today": 25, "paper": 8}[name]
+    for term, before in first.losses.items():
+        assert last.losses[term] < before, term
 
 
 def test_a_hundred_real_rows_are_learned_by_heart(tmp_path: Path) -> None:
@@ -116,14 +125,13 @@ def test_a_hundred_real_rows_are_learned_by_heart(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     write_npz(rows, tmp_path / "data" / "rows.npz")
     config = real_config(
-        net=named("b2c32-fs-mish"),
-        batch=32,
+        net=named("b2c16-fs-mish"),
+        batch=48,
         recipe=Recipe("paper"),
-        optimizer=OptimizerConfig(Kind.ADAMW, base_rate=4e-3, warmup=False, head_factor=1.0, schedule="constant"),
         augmentation=Augmentation(symmetries=False, history_dropout=False),
     )
     trainer = trainer_for(tmp_path / "data", tmp_path / "state", config=config)
-    while trainer.samples < 400 * 32:
+    while trainer.samples < 48 * 300:
         report = trainer.run(max_steps=100)
     trainer.close()
     policy = torch.from_numpy(rows.policy_targets[:, 0].astype("float64"))
@@ -204,9 +212,9 @@ def test_metrics_lines_of_lost_steps_are_dropped(data: Path, tmp_path: Path) -> 
 def test_low_precision_trains_too(data: Path, tmp_path: Path) -> None:
     for precision in (Precision.BFLOAT16, Precision.FLOAT16):
         trainer = trainer_for(data, tmp_path / precision, config=config_for(precision=precision))
-        report = trainer.run(max_steps=12)
+        report = trainer.run(max_steps=6)
         trainer.close()
-        assert report.steps == 12
+        assert report.steps == 6
         assert 0 < report.losses["total"] < 1000
 
 
