@@ -210,6 +210,7 @@ SPECTACULAR_SETTINGS = {
 BROKER_URL = env.str("BROKER_URL", default="filesystem://")
 CELERY_BROKER_URL = BROKER_URL
 if BROKER_URL.startswith("filesystem:"):
+    CELERY_BROKER_URL = "filesystem://localhost/"  # without a host, kombu warns that it takes this one
     BROKER_FOLDER = DATA_DIR / "broker"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(BROKER_FOLDER / "messages"),
@@ -240,6 +241,7 @@ def _every(seconds: float, task: str) -> dict[str, Any]:
 
 CELERY_BEAT_SCHEDULE = {
     "audit what a lost message left": _every(10.0, "server.games.tasks.audit_pending"),
+    "remove half-written files": _every(3600.0, "server.games.tasks.sweep"),
     "mark lost jobs": _every(60.0, "server.jobs.tasks.expire"),
     "train": _every(10.0, "server.training.tasks.train"),
     "rate": _every(30.0, "server.ratings.tasks.compute_ratings"),

@@ -10,13 +10,20 @@ import contextlib
 import hashlib
 import os
 import tempfile
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import FileSystemStorage, default_storage
+from django.utils import timezone
 
 from server.errors import Unavailable
+
+INCOMING: Final = ".incoming"
+"""Folder of the files that are being written; what a killed process leaves there is removed by `sweep_incoming`."""
+ABANDONED: Final = timedelta(hours=1)
+"""Nobody takes so long to write a file."""
 
 
 class AtomicFileSystemStorage(FileSystemStorage):
@@ -29,7 +36,9 @@ class AtomicFileSystemStorage(FileSystemStorage):
     def _save(self, name: str, content: File[Any]) -> str:
         target = Path(self.path(name))
         target.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".tmp")
+        incoming = Path(self.path(INCOMING))
+        incoming.mkdir(exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=incoming)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 for chunk in content.chunks():
@@ -55,6 +64,20 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sweep_incoming() -> int:
+    """Remove what killed processes left half-written in a local storage; returns how many files."""
+    if not isinstance(default_storage, FileSystemStorage) or not default_storage.exists(INCOMING):
+        return 0
+    removed = 0
+    for name in default_storage.listdir(INCOMING)[1]:
+        path = f"{INCOMING}/{name}"
+        with contextlib.suppress(FileNotFoundError):  # it was finished, or another process sweeps too
+            if default_storage.get_modified_time(path) < timezone.now() - ABANDONED:
+                default_storage.delete(path)
+                removed += 1
+    return removed
 
 
 def content_name(folder: str, sha256: str, suffix: str) -> str:

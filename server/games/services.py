@@ -77,7 +77,8 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
         raise GameExists(form.kg_game_uid)
     run = _run_of(names.run)
     black = _network_of(names.black_network, run, kind)
-    white = _network_of(names.white_network, run, kind)
+    same = names.white_network == names.black_network
+    white = black if same else _network_of(names.white_network, run, kind)
     if max(form.board_size_x, form.board_size_y) > run.data_board_len:
         raise GameRefused(f"the board is larger than the {run.data_board_len} of the run {run.name}")
     check_sgf(sgf)

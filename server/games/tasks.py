@@ -1,4 +1,4 @@
-"""The audit's entry point for Celery: drains waiting games in batches, for less than a minute at a time."""
+"""Entry points for Celery: the audit drains waiting games in batches, for less than a minute at a time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 from server.celery import app
 from server.games.services import audit_hint, games_audit
+from server.storage import sweep_incoming
 
 BATCH: Final = 32
 SLICE_SECONDS: Final = 45.0
@@ -26,3 +27,9 @@ def audit_pending() -> int:
             audit_hint()
             break
     return audited
+
+
+@app.task(name="server.games.tasks.sweep")
+def sweep() -> int:
+    """Remove files that killed processes left half-written; returns how many."""
+    return sweep_incoming()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from server.games import services
 from server.games.models import Game
 from server.jobs.models import Job
 from server.runs.models import Run
+from server.storage import ABANDONED, INCOMING, sweep_incoming
 from tests.server.factories import ask, game_form, upload_training
 
 pytestmark = pytest.mark.django_db
@@ -89,6 +91,17 @@ def test_full_disk(
     assert stored_files(settings) == []
     assert not Game.objects.exists()
     assert upload_training(client, anna, game_form(job)).status_code == 201
+
+
+def test_files_of_a_killed_process_are_swept(settings: object) -> None:
+    incoming = Path(settings.MEDIA_ROOT) / INCOMING
+    assert sweep_incoming() == 0
+    incoming.mkdir(parents=True)
+    for name, age in (("abandoned", ABANDONED.total_seconds() + 60), ("being written", 0.0)):
+        (incoming / name).write_bytes(b"half")
+        os.utime(incoming / name, times=(time.time() - age,) * 2)
+    assert sweep_incoming() == 1
+    assert [path.name for path in incoming.iterdir()] == ["being written"]
 
 
 def test_broker_away(
