@@ -51,14 +51,26 @@ class Backend(Protocol):
 
     description: str
     """Device, library and precision, for people."""
-    sizes: tuple[int, ...]
-    """Batch sizes that can be run, ascending."""
-    sixteen_bit: bool
-    """Whether it computes in less than 32 bits."""
-    planes: Float32s
-    """[largest size, 22, L, L], filled by the caller before a run."""
-    global_inputs: Float32s
-    """[largest size, 19]"""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Batch sizes that can be run, ascending."""
+        ...
+
+    @property
+    def sixteen_bit(self) -> bool:
+        """Whether it computes in less than 32 bits."""
+        ...
+
+    @property
+    def planes(self) -> Float32s:
+        """[largest size, 22, L, L], filled by the caller before a run."""
+        ...
+
+    @property
+    def global_inputs(self) -> Float32s:
+        """[largest size, 19]"""
+        ...
 
     def run(self, size: int, *, full: bool) -> Raw:
         """Evaluate the first ``size`` rows; ``full`` asserts that their boards fill the tensor."""
@@ -135,7 +147,7 @@ class OpenVinoBackend:
         precision = "bf16" if sixteen_bit else "f32"
         self.description = f"CPU, OpenVINO, {'bfloat16' if sixteen_bit else 'float32'}, {threads} threads"
         large = sum(parameter.numel() for parameter in net.parameters()) > LARGE_NET
-        self.sizes = LARGE_CPU_SIZES if large else CPU_SIZES
+        self.sizes: tuple[int, ...] = LARGE_CPU_SIZES if large else CPU_SIZES
         self.planes, self.global_inputs = _buffers(self.sizes[-1], length)
         self._settings = {
             "INFERENCE_NUM_THREADS": threads,
@@ -184,7 +196,9 @@ class OpenVinoBackend:
         example = (torch.from_numpy(self.planes[:2]), torch.from_numpy(self.global_inputs[:2]))
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # of the tracing, about the shapes that are meant to be constants
-            traced = torch.jit.trace(Flat(self._net, full=full).eval(), example, check_trace=False)
+            traced = torch.jit.trace(  # type: ignore[no-untyped-call]
+                Flat(self._net, full=full).eval(), example, check_trace=False
+            )
             decoder = TorchScriptPythonDecoder(torch.jit.freeze(traced), example_input=example)
         frontend = FrontEndManager().load_by_framework("pytorch")
         graph = frontend.convert(frontend.load(decoder))
@@ -210,12 +224,12 @@ class CudaBackend:
         self.sixteen_bit = dtype != torch.float32
         self.sizes = CUDA_SIZES
         self._device, self._dtype = device, dtype
-        self._net = copy.deepcopy(net).to(device, memory_format=torch.channels_last)
+        self._net = copy.deepcopy(net).to(device)
         _convert_trunk(self._net, dtype)
         planes, inputs = _buffers(self.sizes[-1], length)
         self._pinned = (torch.from_numpy(planes).pin_memory(), torch.from_numpy(inputs).pin_memory())
         self.planes, self.global_inputs = self._pinned[0].numpy(), self._pinned[1].numpy()
-        self._stream = torch.cuda.Stream(device)
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._graphs: dict[tuple[int, bool], Callable[[], Raw]] = {}
 
     def run(self, size: int, *, full: bool) -> Raw:
@@ -267,8 +281,10 @@ class CudaBackend:
 
 
 def _convert_trunk(net: Net, dtype: torch.dtype) -> None:
-    """Weights of the trunk's convolutions and matrices in ``dtype``; norms, frequencies and heads keep 32 bits."""
+    """The trunk's weights in ``dtype``, convolutions channels-last; norms, frequencies and heads keep 32 bits."""
     for part in (net.conv_planes, net.linear_globals, net.blocks):
         for module in part.modules():
             if isinstance(module, Conv | nn.Linear):
                 module.to(dtype)
+            if isinstance(module, Conv):
+                module.weight.data = module.weight.data.contiguous(memory_format=torch.channels_last)

@@ -105,7 +105,8 @@ class ResidualBlock(nn.Module):
 
     def forward(self, x: Tensor, board: Board) -> Tensor:
         y = self.conv1(board.cut(self.act1(self.norm1(x, board))))
-        return x + self.conv2(board.cut(self.act2(self.norm2(y, board))))
+        residual: Tensor = self.conv2(board.cut(self.act2(self.norm2(y, board))))
+        return x + residual
 
 
 class PoolingBlock(nn.Module):
@@ -136,7 +137,8 @@ class PoolingBlock(nn.Module):
         pooled = pool(board.cut(self.act_pool(self.norm_pool(self.conv_pool(z), board))), board)
         added = self.linear_pool(pooled.to(z.dtype))
         y = self.conv_regular(z) + added[:, :, None, None]
-        return x + self.conv2(board.cut(self.act2(self.norm2(y, board))))
+        residual: Tensor = self.conv2(board.cut(self.act2(self.norm2(y, board))))
+        return x + residual
 
 
 class NestedBlock(nn.Module):
@@ -162,7 +164,8 @@ class NestedBlock(nn.Module):
         y = self.conv_in(board.cut(self.act1(self.norm1(x, board))))
         for block in self.blocks:
             y = block(y, board)
-        return x + self.conv_out(board.cut(self.act2(self.norm2(y, board))))
+        residual: Tensor = self.conv_out(board.cut(self.act2(self.norm2(y, board))))
+        return x + residual
 
 
 class AttentionBlock(nn.Module):
@@ -221,7 +224,7 @@ class AttentionBlock(nn.Module):
 
 def _rotate(x: Tensor, angles: Tensor) -> Tensor:
     """Rotate the channel pairs (2p, 2p + 1) of ``x`` [N, heads, S, D] by ``angles`` [heads or 1, S, D / 2]."""
-    pairs = wide(x).unflatten(-1, (-1, 2))
+    pairs = wide(x).view(*x.shape[:-1], -1, 2)
     a, b = pairs[..., 0], pairs[..., 1]
     cos, sin = angles.cos(), angles.sin()
     return torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2).to(x.dtype)

@@ -412,7 +412,11 @@ def _candidates(
     if (cuda.index or 0) >= torch.cuda.device_count():
         raise EvaluatorError(f"device {device}: there are only {torch.cuda.device_count()} GPUs, counted from 0")
     for dtype in (torch.float16, torch.bfloat16, torch.float32) if fastest else (torch.float32,):
-        yield partial(CudaBackend, net, length, cuda, dtype)
+        yield partial(_cuda, net, length, cuda, dtype)
+
+
+def _cuda(net: Net, length: int, device: torch.device, dtype: torch.dtype) -> Backend:
+    return CudaBackend(net, length, device, dtype)
 
 
 def _test_positions(length: int, *, full: bool) -> Batch:

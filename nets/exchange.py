@@ -33,6 +33,7 @@ from nets.head_layers import PolicyHead, ValueHead
 from nets.layers import RMS_EPSILON, RUNNING_RATE, Conv, Norm
 from nets.model import Net
 from nets.records import (
+    BLOCK_RECORDS,
     ActivationRecord,
     Array,
     AttentionRecord,
@@ -367,7 +368,7 @@ def _save(module: Any, record: type[Any], name: str, capabilities: Capabilities,
 def _record_of(block: nn.Module) -> type[BlockRecord]:
     """The class of record whose name the block's class shares."""
     name = type(block).__name__.removesuffix("Block")
-    return next(record for record in BlockRecord.__args__ if record.__name__ == f"{name}Record")
+    return next(record for record in BLOCK_RECORDS.values() if record.__name__ == f"{name}Record")
 
 
 def _tokens(module: Any, record: type) -> dict[str, Any]:

@@ -40,6 +40,7 @@ __all__ = ["NetFileError", "NetRecord", "read_net", "write_net"]
 MARKER: Final = b"@BIN@"
 BLANKS: Final = b" \t\r\n"
 _BLANK: Final = re.compile(rb"[ \t\r\n]")
+_NOT_BLANK: Final = re.compile(rb"[^ \t\r\n]")
 MAX_FILLER: Final = 100
 """Bytes of white space that may stand before a marker."""
 MAX_TOKEN: Final = 1024
@@ -105,8 +106,8 @@ class _Source:
     def token(self, what: str) -> str:
         """The next token."""
         while True:
-            while self._at < len(self._buffer) and self._buffer[self._at] in BLANKS:
-                self._at += 1
+            start = _NOT_BLANK.search(self._buffer, self._at)
+            self._at = start.start() if start else len(self._buffer)
             match = _BLANK.search(self._buffer, self._at)
             if match is not None:
                 token = self._buffer[self._at : match.start()]
@@ -147,7 +148,7 @@ class _Source:
     def _binary_floats(self, count: int, what: str) -> Array:
         self._expect_marker(what)
         values = np.empty(count, dtype="<f4")
-        target = memoryview(values).cast("B")
+        target = values.data.cast("B")
         start = min(len(self._buffer) - self._at, len(target))
         target[:start] = self._buffer[self._at : self._at + start]
         self._at += start

@@ -169,7 +169,8 @@ class Norm(nn.Module):
         return self.fixed_scale if self.gamma is None else self.fixed_scale * (1.0 + self.gamma)
 
     def forward(self, x: Tensor, board: Board) -> Tensor:
-        scale, shift = self.scale(), self.beta
+        scale: Tensor = self.scale()
+        shift: Tensor = self.beta
         if self.statistics:
             mean, std = self._batch_statistics(x, board) if self.training else (self.running_mean, self.running_std)
             scale = scale / std
@@ -200,7 +201,7 @@ def _sum_over_processes(value: Tensor) -> Tensor:
     """Sum over the processes of a distributed run, differentiable; ``value`` itself where there is one process."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return value
-    total: Tensor = torch.distributed.nn.functional.all_reduce(value)
+    total: Tensor = torch.distributed.nn.functional.all_reduce(value)  # type: ignore[no-untyped-call]
     return total
 
 

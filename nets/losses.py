@@ -119,11 +119,15 @@ class Losses:
     ) -> LossResult:
         """The loss of raw ``outputs`` (by head name, as the module gives them). ``seki_scale`` is s of term 13."""
         values = self.formulas(outputs, targets, seki_scale)
-        weights = torch.stack([targets.weight(kind) for kind in self._kinds]) * targets.row_weight
-        weights = weights[self._kind_of_term]
+        weights = self.term_weights(targets)
         sums = (torch.stack(values) * weights).sum(dim=1)
         total = sums @ self._coefficients.to(sums.dtype)
         return LossResult(total, sums.detach(), weights.sum(dim=1))
+
+    def term_weights(self, targets: Targets) -> Tensor:
+        """[T, N]: row weight · term weight of each of ``terms``."""
+        weights = torch.stack([targets.weight(kind) for kind in self._kinds]) * targets.row_weight
+        return weights[self._kind_of_term]
 
     def formulas(
         self, outputs: Mapping[str, Tensor], targets: Targets, seki_scale: Tensor | float = _SEKI_VALIDATION_SCALE

@@ -70,7 +70,7 @@ class Net(nn.Module):
         return outputs
 
     def _trunk(self, planes: Tensor, global_inputs: Tensor, board: Board) -> Tensor:
-        x = self.conv_planes(planes) + self.linear_globals(global_inputs)[:, :, None, None]
+        x: Tensor = self.conv_planes(planes) + self.linear_globals(global_inputs)[:, :, None, None]
         for block in self.blocks:
             x = block(x, board)
         return x
