@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from common.rows import Rows, read_npz, write_npz
+from common.rows import read_npz, write_npz
 from nets.averaging import AveragingConfig
 from nets.checkpoint import CheckpointError, CheckpointFolder
 from nets.config import named
@@ -23,6 +23,7 @@ from nets.export import load_net
 from nets.losses import Recipe
 from nets.metrics import JsonLines
 from nets.optimizer import Kind, OptimizerConfig
+from nets.targets import RowBatch, make_batch
 from nets.trainer import Outcome, Trainer
 from nets.training_config import Precision, TrainConfig, recipe_config
 from nets.window import BucketConfig, WindowConfig
@@ -225,7 +226,7 @@ def test_averaged_net_is_exported_and_read_again(data: Path, tmp_path: Path) -> 
     trainer.export(tmp_path / "net.bin.gz", name="test-net")
     trainer.export(tmp_path / "net.safetensors", name="test-net")
     trainer.close()
-    batch = next(iter_batches(data))
+    batch = first_batch(data)
     expected = trainer.averager.averaged_net().eval().infer(batch.planes.float(), batch.global_inputs)
     for path in (tmp_path / "net.bin.gz", tmp_path / "net.safetensors", tmp_path / "state" / "checkpoint.safetensors"):
         outputs = load_net(path).eval().infer(batch.planes.float(), batch.global_inputs)
@@ -233,11 +234,8 @@ def test_averaged_net_is_exported_and_read_again(data: Path, tmp_path: Path) -> 
             torch.testing.assert_close(outputs[name], value, rtol=1e-4, atol=1e-4, msg=f"{path.name} {name}")
 
 
-def iter_batches(data: Path) -> Any:
-    from nets.targets import make_batch
-
-    rows: Rows = read_npz(data / "0.npz")
-    yield make_batch(rows)
+def first_batch(data: Path) -> RowBatch:
+    return make_batch(read_npz(data / "0.npz"))
 
 
 def test_outputs_that_the_paper_does_not_train_are_replaced(data: Path, tmp_path: Path) -> None:
@@ -246,7 +244,7 @@ def test_outputs_that_the_paper_does_not_train_are_replaced(data: Path, tmp_path
     losses_of(trainer, 6)
     trainer.export(tmp_path / "net.bin.gz", name="paper-net")
     trainer.close()
-    batch = next(iter_batches(data))
+    batch = first_batch(data)
     outputs = load_net(tmp_path / "net.bin.gz").eval().infer(batch.planes.float(), batch.global_inputs)
     torch.testing.assert_close(outputs["short_optimistic_policy"], outputs["policy"])
     torch.testing.assert_close(outputs["lead"], outputs["score_mean"])

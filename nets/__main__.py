@@ -1,0 +1,295 @@
+"""``python -m nets``: train, export, import, inspect, evaluate and compare nets on a folder of ``.npz``, no server.
+
+Composition and printing only; every command is a few calls of the modules that do the work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.rows import Rows, read_npz
+from nets.averaging import AveragingConfig
+from nets.checkpoint import CheckpointFolder
+from nets.checkpoint import read as read_checkpoint
+from nets.config import named
+from nets.data import DataFolder, load_chunk
+from nets.export import export_net, load_net
+from nets.losses import RECIPES, Losses, Recipe
+from nets.metrics import JsonLines
+from nets.model import Net
+from nets.optimizer import SCHEDULES, DivergedError, Kind
+from nets.processes import Processes, join_processes, leave_processes
+from nets.trainer import Outcome, SliceReport, Trainer
+from nets.training_config import Precision, TrainConfig, recipe_config
+from nets.validation import compare, row_losses
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the exit code is 0, or 1 with a message on standard error."""
+    options = _parser().parse_args(arguments)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    try:
+        code: int = options.run(options)
+    except (ValueError, OSError, DivergedError, LookupError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m nets", description="Train and handle nets without a server.")
+    parser.add_argument("--threads", type=int, help="processor threads (small nets are fastest with 1)")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_train(commands)
+    export = _command(commands, "export", _export, "write a checkpoint's averaged net as .bin.gz or .safetensors")
+    export.add_argument("source", type=Path)
+    export.add_argument("target", type=Path)
+    export.add_argument("--name", help="name in the file (default: the target's)")
+    export.add_argument("--current", action="store_true", help="the present weights instead of the averaged ones")
+    importing = _command(commands, "import", _import, "turn a .bin.gz into a trainable .safetensors")
+    importing.add_argument("source", type=Path)
+    importing.add_argument("target", type=Path)
+    info = _command(commands, "info", _info, "say what a net, checkpoint, or file of rows holds")
+    info.add_argument("path", type=Path)
+    evaluate = _command(commands, "evaluate", _evaluate, "mean losses of a net on rows")
+    evaluate.add_argument("net", type=Path)
+    _add_rows(evaluate)
+    comparing = _command(commands, "compare", _compare, "losses of two nets on the same rows, with standard errors")
+    comparing.add_argument("first", type=Path)
+    comparing.add_argument("second", type=Path)
+    _add_rows(comparing)
+    return parser
+
+
+def _command(commands: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_rows(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", type=Path, nargs="+", help="folders of .npz files")
+    parser.add_argument("--recipe", choices=RECIPES, default="today")
+    parser.add_argument("--max-rows", type=int, default=50_000, help="the newest files up to this many rows")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+
+
+def _add_train(commands: Any) -> None:
+    train = _command(commands, "train", _train, "train a net on folders of .npz until --samples are trained")
+    train.add_argument("data", type=Path, nargs="+", help="folders of .npz files, ours or KataGo's")
+    train.add_argument("--output", type=Path, required=True, help="folder for checkpoints, metrics and nets")
+    start = train.add_mutually_exclusive_group(required=True)
+    start.add_argument("--net", help="architecture of a new net, e.g. b6c96-fson-mish-rvgl-bnh")
+    start.add_argument("--start-from", type=Path, help="a net file to go on from")
+    train.add_argument("--recipe", choices=RECIPES, default="today")
+    train.add_argument("--samples", type=int, required=True, help="train until this many, earlier runs included")
+    train.add_argument("--length", type=int, help="edge of the tensor (default: that of the first file)")
+    train.add_argument("--batch", type=int, default=256, help="joint batch of all processes")
+    train.add_argument("--seed", type=int, default=1)
+    train.add_argument("--optimizer", type=Kind, choices=list(Kind))
+    train.add_argument("--rate-scale", type=float, default=1.0, help="multiplies the learning rate")
+    train.add_argument("--schedule", choices=list(SCHEDULES))
+    train.add_argument("--no-warmup", action="store_true")
+    train.add_argument("--precision", type=Precision, choices=list(Precision), default=Precision.FLOAT32)
+    train.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    train.add_argument("--epoch", type=int, help="samples per epoch; a net is exported after each")
+    train.add_argument("--average-every", type=int, help="samples between snapshots of the averaged weights")
+    train.add_argument("--min-rows", type=int, help="rows before training begins, and the window's start")
+    train.add_argument("--reuse", type=float, help="samples per new row; 0 = no limit")
+    train.add_argument("--without", nargs="*", default=[], metavar="TERM", help="loss terms to switch off")
+    train.add_argument("--slice-steps", type=int, default=200, help="steps between reports")
+
+
+def _train(options: argparse.Namespace) -> int:
+    device = torch.device(options.device)
+    processes = join_processes(device)
+    if options.device == "cuda":
+        device = torch.device("cuda", processes.rank % torch.cuda.device_count())
+    try:
+        initial = load_net(options.start_from) if options.start_from else None
+        config = _train_config(options, initial)
+        trainer = Trainer(
+            config,
+            DataFolder(options.data),
+            CheckpointFolder(options.output / "checkpoints"),
+            device=device,
+            processes=processes,
+            initial=initial,
+            metrics=JsonLines(options.output / "metrics.jsonl"),
+        )
+        try:
+            return _train_on(trainer, options, processes)
+        finally:
+            trainer.close()
+    finally:
+        leave_processes()
+
+
+def _train_config(options: argparse.Namespace, initial: Net | None) -> TrainConfig:
+    """The recipe with the command line's changes."""
+    config = recipe_config(options.recipe, initial.config if initial else named(options.net), batch=options.batch)
+    update: dict[str, Any] = {"rate_scale": options.rate_scale}
+    if options.optimizer:
+        update["kind"] = options.optimizer
+    if options.schedule:
+        update["schedule"] = options.schedule
+    if options.no_warmup:
+        update["warmup"] = False
+    bucket, window, averaging = config.bucket, config.window, config.averaging
+    if options.epoch:
+        bucket = dataclasses.replace(bucket, samples_per_epoch=options.epoch)
+        averaging = dataclasses.replace(averaging, period_samples=max(1, options.epoch // 2))
+    if options.average_every:
+        averaging = AveragingConfig(options.average_every, averaging.new_share)
+    if options.min_rows:
+        window = dataclasses.replace(window, min_rows=options.min_rows)
+    if options.reuse:
+        bucket = dataclasses.replace(bucket, max_train_bucket_per_new_data=options.reuse)
+    return dataclasses.replace(
+        config,
+        length=options.length or _length_of(options.data),
+        seed=options.seed,
+        precision=options.precision,
+        recipe=dataclasses.replace(config.recipe, scales=dict.fromkeys(options.without, 0.0)),
+        optimizer=dataclasses.replace(config.optimizer, **update),
+        bucket=bucket,
+        window=window,
+        averaging=averaging,
+        limit_reuse=config.limit_reuse if options.reuse is None else options.reuse > 0,
+    )
+
+
+def _length_of(folders: list[Path]) -> int:
+    files = DataFolder(folders).scan()
+    if not files:
+        raise LookupError(f"there are no rows in {', '.join(map(str, folders))}; give --length or other folders")
+    return read_npz(files[0].path).length
+
+
+def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processes) -> int:
+    """Slices, checkpoints and exports until all samples are trained or data is wanting; Ctrl-C saves and ends."""
+    stopped = []
+    previous = signal.signal(signal.SIGINT, lambda *_: stopped.append(True))
+    say = print if processes.is_first else lambda *_, **__: None
+    try:
+        if trainer.resume():
+            say(f"resumed at {trainer.samples:,} samples")
+        while trainer.samples < options.samples and not stopped:
+            wanted = -(-(options.samples - trainer.samples) // options.batch)
+            report = trainer.run(max_steps=min(options.slice_steps, wanted), stop=lambda: bool(stopped))
+            if report.steps:
+                say(_line(report), flush=True)
+            if report.outcome is Outcome.EPOCH_DONE:
+                trainer.save()
+                name = f"{trainer.config.net.name}-s{trainer.samples}-d{trainer.rows}"
+                (options.output / "nets").mkdir(parents=True, exist_ok=True)
+                trainer.export(options.output / "nets" / f"{name}.bin.gz", name=name)
+            elif report.outcome in (Outcome.FEW_ROWS, Outcome.BUCKET_EMPTY):
+                say(f"{report.outcome}: {report.rows:,} rows are not enough to go on; add rows and run again")
+                break
+        trainer.save()
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    return 0
+
+
+def _line(report: SliceReport) -> str:
+    shown = [name for name in ("total", "policy", "value", "ownership") if name in report.losses]
+    losses = "  ".join(f"{name} {report.losses[name]:.4f}" for name in shown)
+    return f"{report.samples:>12,} samples  {losses}  {report.samples_per_second:,.0f}/s"
+
+
+def _export(options: argparse.Namespace) -> int:
+    net = load_net(options.source, averaged=not options.current)
+    trained = None
+    data = read_checkpoint(options.source).data if options.source.suffix == ".safetensors" else {}
+    if "config" in data:
+        config = TrainConfig.from_json(data["config"])
+        trained = Losses(config.net, config.recipe).needed
+    name = options.name or options.target.name.split(".")[0]
+    export_net(net, options.target, name=name, trained=trained)
+    print(f"wrote {options.target}")
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    if options.target.suffix != ".safetensors":
+        raise ValueError(f"{options.target}: the target of an import must end in .safetensors")
+    export_net(load_net(options.source), options.target, name=options.source.name.split(".")[0])
+    print(f"wrote {options.target}")
+    return 0
+
+
+def _info(options: argparse.Namespace) -> int:
+    path: Path = options.path
+    if path.suffix == ".npz":
+        rows = read_npz(path)
+        print(json.dumps({"kind": "rows", "rows": rows.count, "length": rows.length}, indent=2))
+        return 0
+    net = load_net(path)
+    parameters = sum(parameter.numel() for parameter in net.parameters())
+    about: dict[str, Any] = {"kind": "net", "net": net.config.to_json(), "parameters": parameters}
+    if path.suffix == ".safetensors":
+        data = read_checkpoint(path).data
+        about = {**data, **about, "kind": data.get("kind", "checkpoint")}
+        about.pop("pass", None)
+    print(json.dumps(about, indent=2))
+    return 0
+
+
+def _newest_rows(options: argparse.Namespace) -> Rows:
+    """Rows of the newest files, ``--max-rows`` at most."""
+    files = DataFolder(options.data).scan()
+    if not files:
+        raise LookupError(f"there are no rows in {', '.join(map(str, options.data))}")
+    chosen, held = [], 0
+    for file in reversed(files):
+        if held >= options.max_rows:
+            break
+        chosen.append(file)
+        held += file.rows
+    return load_chunk(chosen, read_npz(chosen[0].path).length).take(slice(0, options.max_rows))
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    rows = _newest_rows(options)
+    means = row_losses(load_net(options.net), rows, Recipe(options.recipe), device=options.device).means()
+    if options.json:
+        print(json.dumps({"rows": rows.count, "losses": means}))
+        return 0
+    print(f"{rows.count:,} rows")
+    for name, value in means.items():
+        print(f"{name:26} {value:10.4f}")
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    rows, recipe = _newest_rows(options), Recipe(options.recipe)
+    first, second = (
+        row_losses(load_net(path), rows, recipe, device=options.device) for path in (options.first, options.second)
+    )
+    table = compare(first, second)
+    if options.json:
+        print(json.dumps({"rows": rows.count, "terms": [dataclasses.asdict(term) for term in table]}))
+        return 0
+    print(f"{rows.count:,} rows; the difference is second minus first, ± its standard error")
+    for term in table:
+        print(
+            f"{term.name:26} {term.first:10.4f} {term.second:10.4f} "
+            f"{term.difference:+10.4f} ± {term.standard_error:.4f}"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,99 @@
+"""How good a net is on recorded rows: mean losses, and the paired comparison of two nets.
+
+Knows nets and rows, not where they come from. No gradients, no augmentation but full history; norms in evaluation mode.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from common.rows import Rows
+from nets.losses import Losses, Recipe
+from nets.model import Net
+from nets.targets import Targets, make_batch
+
+
+@dataclass(frozen=True)
+class RowLosses:
+    """Loss terms of every row: ``values`` and ``weights`` [T, N], terms in the order of ``names``."""
+
+    names: tuple[str, ...]
+    values: Tensor
+    weights: Tensor
+
+    def means(self) -> dict[str, float]:
+        """Weighted mean of each term; absent where nothing has weight."""
+        sums, weights = (self.values * self.weights).sum(dim=1), self.weights.sum(dim=1)
+        return {
+            name: float(total / weight)
+            for name, total, weight in zip(self.names, sums, weights, strict=True)
+            if weight > 0
+        }
+
+
+def row_losses(
+    net: Net, rows: Rows, recipe: Recipe, *, batch: int = 256, device: torch.device | str = "cpu"
+) -> RowLosses:
+    """The loss terms of ``recipe`` that ``net`` has, for each of ``rows``."""
+    losses = Losses(net.config, recipe, device=device)
+    net = net.to(device).eval()
+    values, weights = [], []
+    for first in range(0, rows.count, batch):
+        part = make_batch(rows.take(slice(first, first + batch))).to(torch.device(device))
+        targets = Targets(part)
+        with torch.no_grad():
+            outputs = net(part.planes.float(), part.global_inputs, full=part.full)[0]
+            values.append(torch.stack(losses.formulas(outputs, targets)).double().cpu())
+            weights.append(losses.term_weights(targets).double().cpu())
+    return RowLosses(losses.names, torch.cat(values, dim=1), torch.cat(weights, dim=1))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One term of two nets on the same rows."""
+
+    name: str
+    first: float
+    second: float
+    difference: float
+    """Second minus first; negative where the second is better."""
+    standard_error: float
+    """Of the difference, rows taken as independent (rows of one game are not quite)."""
+
+
+def compare(first: RowLosses, second: RowLosses) -> list[Comparison]:
+    """Terms that both have, in the order of ``first``."""
+    shared = [name for name in first.names if name in second.names]
+    one, other = first.means(), second.means()
+    found = []
+    for name in shared:
+        if name not in one:
+            continue
+        here, there = first.names.index(name), second.names.index(name)
+        weights = first.weights[here]
+        difference = second.values[there] - first.values[here]
+        mean = float((difference * weights).sum() / weights.sum())
+        spread = float((weights**2 * (difference - mean) ** 2).sum())
+        found.append(Comparison(name, one[name], other[name], mean, math.sqrt(spread) / float(weights.sum())))
+    return found
+
+
+def has_caught_up(
+    follower: Sequence[dict[str, float]], leader: Sequence[dict[str, float]], *, margin: float = 0.0
+) -> bool:
+    """Whether a larger net's recent mean losses have reached the current net's: time to switch (training.md 9).
+
+    Both lists hold means of the same recent reports, by term. Policy and value must both be at most ``margin`` above.
+    """
+    if not follower or not leader:
+        return False
+    return all(_mean(follower, term) <= _mean(leader, term) + margin for term in ("policy", "value"))
+
+
+def _mean(reports: Sequence[dict[str, float]], term: str) -> float:
+    return sum(report[term] for report in reports) / len(reports)

@@ -1,0 +1,113 @@
+"""``python -m nets``, as a researcher with a folder of ``.npz`` would use it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from common.rows import write_npz
+from nets.__main__ import main
+from nets.config import named
+from nets.export import load_net
+from nets.heads import heads_of
+from nets.losses import Recipe
+from nets.model import Net
+from nets.validation import compare, has_caught_up, row_losses
+from tests.nets.made_rows import made_rows
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    for index in range(3):
+        write_npz(made_rows(20, 5, seed=index, smallest=3), folder / f"{index}.npz")
+    return folder
+
+
+def train(data: Path, output: Path, samples: int, *more: str) -> int:
+    options = ["--recipe", "paper", "--batch", "8", "--epoch", "32", "--min-rows", "10", "--slice-steps", "3"]
+    return main(["train", str(data), "--output", str(output), "--samples", str(samples), *options, *more])
+
+
+def test_train_resume_export_import_and_go_on(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "run"
+    assert train(data, output, 40, "--net", "b2c16-bn") == 0
+    assert train(data, output, 72, "--net", "b2c16-bn") == 0
+    assert "resumed at 40 samples" in capsys.readouterr().out
+    names = sorted(path.name for path in (output / "nets").iterdir())
+    assert names == ["b2c16-bn-s32-d60.bin.gz", "b2c16-bn-s64-d60.bin.gz"]
+    checkpoint = output / "checkpoints" / "checkpoint.safetensors"
+    net = output / "nets" / names[1]
+    assert main(["export", str(checkpoint), str(tmp_path / "again.bin.gz"), "--name", "b2c16-bn-s64-d60"]) == 0
+    assert main(["import", str(net), str(tmp_path / "net.safetensors")]) == 0
+    imported, exported = load_net(tmp_path / "net.safetensors"), load_net(net)
+    for name, tensor in exported.state_dict().items():
+        if "training" not in name and "trunk" not in name and "belief" not in name:  # what no net file holds is new
+            assert torch.equal(imported.state_dict()[name], tensor), name
+    assert train(data, tmp_path / "more", 16, "--start-from", str(tmp_path / "net.safetensors")) == 0
+    capsys.readouterr()
+    for path, kind in ((checkpoint, "checkpoint"), (net, "net"), (tmp_path / "net.safetensors", "net")):
+        assert main(["info", str(path)]) == 0
+        assert json.loads(capsys.readouterr().out)["kind"] == kind
+    assert main(["info", str(data / "0.npz")]) == 0
+    assert json.loads(capsys.readouterr().out) == {"kind": "rows", "rows": 20, "length": 5}
+
+
+def test_evaluate_and_compare(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "run"
+    train(data, output, 64, "--net", "b2c16", "--rate-scale", "3")
+    first, second = (str(output / "nets" / f"b2c16-s{samples}-d60.bin.gz") for samples in (32, 64))
+    capsys.readouterr()
+    assert main(["evaluate", first, str(data), "--json", "--recipe", "paper"]) == 0
+    evaluated = json.loads(capsys.readouterr().out)
+    assert evaluated["rows"] == 60
+    assert main(["compare", first, second, str(data), "--json", "--recipe", "paper"]) == 0
+    terms = {term["name"]: term for term in json.loads(capsys.readouterr().out)["terms"]}
+    assert terms["policy"]["first"] == pytest.approx(evaluated["losses"]["policy"])
+    policy = terms["policy"]
+    assert policy["second"] - policy["first"] == pytest.approx(policy["difference"], abs=1e-9)
+    assert policy["standard_error"] > 0
+    assert main(["compare", first, second, str(data)]) == 0
+    assert "±" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["info", "nowhere.bin.gz"], "nowhere.bin.gz"),
+        (["import", "a.bin.gz", "b.bin.gz"], "must end in .safetensors"),
+        (["train", "nowhere", "--output", "out", "--samples", "1", "--net", "b2c16"], "does not exist"),
+        (["train", ".", "--output", "out", "--samples", "1", "--net", "b2c17", "--length", "9"], "b2c17"),
+    ],
+)
+def test_mistakes_get_a_message(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_losses_of_rows_do_not_depend_on_the_batch(data: Path, tmp_path: Path) -> None:
+    net, rows = Net(named("b2c16-fs")), made_rows(20, 5, smallest=3)
+    one, other = (row_losses(net, rows, Recipe("today"), batch=size) for size in (20, 7))
+    torch.testing.assert_close(one.values, other.values, rtol=1e-4, atol=1e-5)
+    assert len(one.names) == len([term for head in heads_of(net.config, training=True) for term in head.terms]) - 1
+    assert all(term.difference == pytest.approx(0, abs=1e-3) for term in compare(one, other))
+
+
+def test_a_larger_net_takes_over_when_policy_and_value_have_caught_up() -> None:
+    leader = [{"policy": 2.0, "value": 0.5}, {"policy": 1.8, "value": 0.5}]
+    assert has_caught_up([{"policy": 1.9, "value": 0.5}], leader)
+    assert not has_caught_up([{"policy": 1.9, "value": 0.51}], leader)
+    assert has_caught_up([{"policy": 1.9, "value": 0.51}], leader, margin=0.02)
+    assert not has_caught_up([], leader)
