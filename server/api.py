@@ -7,6 +7,7 @@ Knows HTTP and the wire, nothing of runs or games. Addresses are built from the 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -127,6 +128,7 @@ def form_schema(form: type[FormMessage], *files: str) -> dict[str, Any]:
 
 _RUNS: Final = "/api/runs/"
 _NETWORKS: Final = "/api/networks/"
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def run_url(request: HttpRequest | Request, name: str) -> str:
@@ -158,4 +160,4 @@ def _name_in(url: str, collection: str) -> str | None:
     path = urlsplit(url).path
     _, found, tail = path.rpartition(collection)
     name = unquote(tail.removesuffix("/"))
-    return name if found and name and "/" not in name else None
+    return name if found and _NAME.fullmatch(name) else None

@@ -21,6 +21,7 @@ from rest_framework.throttling import SimpleRateThrottle
 
 REMEMBERED: Final = 4096
 """Logins that a process remembers; the least recently used are forgotten first."""
+_WRONG: Final = "Wrong user name or password, or the account is disabled."
 
 
 class FailedLogins(SimpleRateThrottle):
@@ -90,6 +91,8 @@ class RememberingBasicAuthentication(BasicAuthentication):
             AuthenticationFailed: there is none, or the user is disabled.
             Throttled: too many failures from this address.
         """
+        if "\0" in userid:  # PostgreSQL knows no such character
+            raise AuthenticationFailed(_WRONG)
         user = get_user_model().objects.select_related("contributor").filter(username=userid).first()
         if user is not None and user.is_active and _memory.knows(user, password):
             return user, None
@@ -101,7 +104,7 @@ class RememberingBasicAuthentication(BasicAuthentication):
             super().authenticate_credentials(userid, password, request)
         except AuthenticationFailed:
             failures.record()
-            raise AuthenticationFailed("Wrong user name or password, or the account is disabled.") from None
+            raise AuthenticationFailed(_WRONG) from None
         assert user is not None
         user.refresh_from_db(fields=["password"])  # a login may have renewed an old hash
         _memory.remember(user, password)

@@ -79,7 +79,7 @@ class NetworkListApi(APIView):
         found = networks()
         run = request.query_params.get("run__name")
         if run is not None:
-            found = found.filter(run__name=run)
+            found = found.filter(run__name=run.replace("\0", ""))  # PostgreSQL knows no such character
         return paged(request, self, found, lambda network: network_details(request, network))
 
 

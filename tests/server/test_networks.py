@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from common import wire
+from server.accounts.models import Contributor
+from server.api import network_name_of
 from server.errors import InvalidSettings
 from server.jobs.models import Gate
 from server.networks.api import byte_range
@@ -203,3 +206,31 @@ def test_lists_are_pages(client: Client, run: Run, tmp_path: Path) -> None:
     assert client.get("/api/runs/seven/").json()["gate_games"] == 200
     assert client.get("/api/runs/none/").status_code == 404
     assert client.get("/api/networks/none/").status_code == 404
+
+
+@pytest.mark.django_db
+def test_odd_names_are_not_found(client: Client, run: Run, anna: Contributor) -> None:
+    assert client.get("/api/networks/?run__name=%00").json()["count"] == 0
+    for path in ("/api/networks/a%00b/", "/api/runs/a%00b/", "/api/runs/a%2Fb/"):
+        assert client.get(path).status_code == 404
+    assert client.get("/models/a%00b.bin.gz").status_code == 404
+    pair = base64.b64encode(b"an\0na:password").decode()
+    assert client.get(wire.PATH_CURRENT_RUN, headers={"Authorization": f"Basic {pair}"}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("http://testserver/api/networks/seven-s1/", "seven-s1"),
+        ("https://train.example.org/go/api/networks/seven-s1/", "seven-s1"),
+        ("http://testserver/api/networks/seven-s1", "seven-s1"),
+        ("http://testserver/api/networks/seven%2Ds1/?x=1#y", "seven-s1"),
+        ("http://testserver/api/networks/", None),
+        ("http://testserver/api/networks/a/b/", None),
+        ("http://testserver/api/networks/a%00b/", None),
+        ("http://testserver/api/runs/seven/", None),
+        ("", None),
+    ],
+)
+def test_names_in_addresses(url: str, name: str | None) -> None:
+    assert network_name_of(url) == name
