@@ -22,6 +22,4 @@ if not settings.SECRET_KEY:
         "python -c 'import secrets; print(secrets.token_urlsafe(50))'"
     )
 if not settings.ALLOWED_HOSTS:
-    logging.getLogger(__name__).warning(
-        "ALLOWED_HOSTS is not set: every request is refused; name the server's hosts"
-    )
+    logging.getLogger(__name__).warning("ALLOWED_HOSTS is not set: every request is refused; name the server's hosts")
