@@ -165,6 +165,14 @@ def test_long_cycle_has_no_result() -> None:
     assert game.result is None
 
 
+def test_a_pass_forgets_the_positions_of_a_cycle() -> None:
+    three = ".XO./X.XO/.XO./XO.O/.XO./X.XO/.XO."
+    game = Game.from_picture(three, Rules.parse("koSIMPLEscoreAREAtaxNONEsui0"), to_move=WHITE)
+    played(game, "B6 C4 B2 C6 B4 C2")
+    played(game, "B6 C4 pass C6 B4 pass B6")  # the last position is there for the third time
+    assert not game.finished
+
+
 def test_resignation() -> None:
     game = Game(5, 5)
     game.resign(BLACK)
