@@ -122,7 +122,17 @@ class Installation:
                 "web",
                 [
                     *(sys.executable, "-m", "gunicorn", "server.wsgi", "--bind", f"127.0.0.1:{self.port}"),
-                    *("--workers", "1", "--threads", "4", "--timeout", "60", "--chdir", str(ROOT)),
+                    *(
+                        "--workers",
+                        "1",
+                        "--threads",
+                        "4",
+                        "--timeout",
+                        "60",
+                        "--no-control-socket",
+                        "--chdir",
+                        str(ROOT),
+                    ),
                 ],
                 environment,
             ),
