@@ -184,7 +184,7 @@ def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processe
     try:
         if trainer.resume():
             say(f"resumed at {trainer.samples:,} samples")
-        while trainer.samples < options.samples and not stopped:
+        while trainer.samples < options.samples:
             wanted = -(-(options.samples - trainer.samples) // options.batch)
             report = trainer.run(max_steps=min(options.slice_steps, wanted), stop=lambda: bool(stopped))
             if report.steps:
@@ -196,6 +196,9 @@ def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processe
                 trainer.export(options.output / "nets" / f"{name}.bin.gz", name=name)
             elif report.outcome in (Outcome.FEW_ROWS, Outcome.BUCKET_EMPTY):
                 say(f"{report.outcome}: {report.rows:,} rows are not enough to go on; add rows and run again")
+                break
+            elif report.outcome is Outcome.STOPPED:
+                say("stopped; run again to go on")
                 break
         trainer.save()
     finally:

@@ -44,6 +44,14 @@ class Processes:
         dist.all_reduce(total)
         return total / self.world
 
+    def any(self, flag: bool, device: torch.device) -> bool:
+        """Whether ``flag`` is set in any process, so that all of them end a loop together."""
+        if self.world == 1:
+            return flag
+        flags = torch.tensor(int(flag), device=device)
+        dist.all_reduce(flags, dist.ReduceOp.MAX)
+        return bool(flags)
+
     def from_first(self, value: Any) -> Any:
         """What the first process passed as ``value``, in every process; any plain data."""
         if self.world == 1:

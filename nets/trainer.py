@@ -142,10 +142,10 @@ class Trainer:
         begin, waited, steps = time.monotonic(), 0.0, 0
         outcome = Outcome.STEPS_DONE
         while steps < max_steps:
-            if stop():
+            if self.processes.any(stop(), self.device):
                 outcome = Outcome.STOPPED
                 break
-            if time.monotonic() - begin > max_seconds:
+            if self.processes.any(time.monotonic() - begin > max_seconds, self.device):
                 outcome = Outcome.TIME_OVER
                 break
             asked = time.monotonic()
