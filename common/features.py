@@ -257,6 +257,49 @@ def _write_globals(state: Any, options: Any, pass_ends_phase: bool, global_input
         global_inputs[GlobalInput.KOMI_PARITY] = komi_wave(komi, area)
 
 
+# -- from bits to planes --
+
+
+@njit(cache=True, nogil=True)
+def _spread(bits: Any, length: int, planes: Any) -> None:
+    """Bit p of every position into plane p of float32 [NUM_PLANES, length, length]."""
+    area = length * length
+    flat = planes.reshape(NUM_PLANES, area)  # one simple inner loop, which the compiler vectorises
+    for plane in range(NUM_PLANES):
+        for index in range(area):
+            flat[plane, index] = np.float32((bits[index] >> plane) & 1)
+
+
+@njit(cache=True, nogil=True)
+def _transposed(square: Any) -> Any:
+    """A square of 8 x 8 bits in a uint64, rows and columns exchanged (Warren, Hacker's Delight, section 7-3)."""
+    swap = (square ^ (square >> np.uint64(7))) & np.uint64(0x00AA00AA00AA00AA)
+    square ^= swap ^ (swap << np.uint64(7))
+    swap = (square ^ (square >> np.uint64(14))) & np.uint64(0x0000CCCC0000CCCC)
+    square ^= swap ^ (swap << np.uint64(14))
+    swap = (square ^ (square >> np.uint64(28))) & np.uint64(0x00000000F0F0F0F0)
+    return square ^ swap ^ (swap << np.uint64(28))
+
+
+@njit(cache=True, nogil=True)
+def _pack(bits: Any, length: int, packed: Any) -> None:
+    """Bit p of every position into plane p of uint8 [NUM_PLANES, ceil(length**2 / 8)], first position on top.
+
+    Eight positions times eight planes at once: their bits are a square, and the bytes of planes its columns.
+    """
+    area = length * length
+    for first in range(0, area, 8):
+        end = min(first + 8, area)
+        for group in range(0, NUM_PLANES, 8):
+            square = np.uint64(0)
+            for index in range(first, end):
+                row = np.uint64((bits[index] >> group) & 0xFF)
+                square |= row << np.uint64(8 * (7 - (index - first)))
+            square = _transposed(square)
+            for plane in range(group, min(group + 8, NUM_PLANES)):
+                packed[plane, first // 8] = (square >> np.uint64(8 * (plane - group))) & np.uint64(0xFF)
+
+
 # -- the whole --
 
 
@@ -289,16 +332,12 @@ def encode(state: Any, history: Any, length: int, options: Any, planes: Any, glo
         history: its HISTORY, read only.
         length: edge of the tensor, at least that of the board and at most 19; not checked.
         options: a `FeatureOptions`.
-        planes: float32 [NUM_PLANES, length, length], overwritten.
+        planes: float32 [NUM_PLANES, length, length], C-contiguous, overwritten.
         global_inputs: float32 [NUM_GLOBAL_INPUTS], overwritten.
         scratch: a FEATURE_SCRATCH, changed in place.
     """
     _collect(state, history, length, options, global_inputs, scratch)
-    bits = scratch["bits"]
-    for plane in range(NUM_PLANES):
-        for y in range(length):
-            for x in range(length):
-                planes[plane, y, x] = (bits[y * length + x] >> plane) & 1
+    _spread(scratch["bits"], length, planes)
 
 
 @njit(cache=True, nogil=True)
@@ -311,11 +350,4 @@ def encode_packed(
         packed: uint8 [NUM_PLANES, ceil(length**2 / 8)], overwritten; the last byte is padded with zeros.
     """
     _collect(state, history, length, options, global_inputs, scratch)
-    bits = scratch["bits"]
-    area = length * length
-    for plane in range(NUM_PLANES):
-        for first in range(0, area, 8):
-            byte = 0
-            for index in range(first, min(first + 8, area)):
-                byte |= ((bits[index] >> plane) & 1) << (7 - index + first)
-            packed[plane, first // 8] = byte
+    _pack(scratch["bits"], length, packed)

@@ -19,14 +19,17 @@ from common.go.points import BLACK, EMPTY, NEIGHBOURS, NUM_POINTS, STRIDE, WALL,
 
 _MAX_VITAL: Final = 4
 """A region is vital for the chains around any one of its points at most, hence for four."""
-_NO_REGION: Final = -1
+_UNSEEN: Final = -1
+_NO_REGION: Final = -2
 _ANY_CHAIN: Final = -1
 """Count of vital chains before a point has named them."""
 
 AREA_SCRATCH: Final = np.dtype(
     [
-        ("regions", np.int16),  # how many regions the colour in hand has
-        ("region_of", np.int16, NUM_POINTS),  # region of each point, _NO_REGION under stones of the colour
+        ("chains", np.int16),  # how many chains the colour in hand has
+        ("chain", np.int16, NUM_POINTS),  # their heads
+        ("regions", np.int16),  # how many regions it has
+        ("region_of", np.int16, NUM_POINTS),  # region of each point, _NO_REGION under its stones and off the board
         ("member", np.int16, NUM_POINTS),  # points in order of discovery: region r is member[start[r]:start[r + 1]]
         ("start", np.int16, NUM_POINTS + 1),
         ("vital", np.int16, (NUM_POINTS, _MAX_VITAL)),  # heads of the chains for which a region is vital
@@ -36,7 +39,8 @@ AREA_SCRATCH: Final = np.dtype(
         ("internal", np.int16, NUM_POINTS),  # points of a region with no stone of the colour beside them
         ("chain_vital", np.int16, NUM_POINTS),  # at heads: regions that are vital for the chain
         ("chain_alive", np.int8, NUM_POINTS),  # at heads
-        ("dying", np.int16, NUM_POINTS),  # stack of heads
+        ("dying_count", np.int16),
+        ("dying", np.int16, NUM_POINTS),  # stack of heads whose regions are not yet taken away
         ("basic", np.int8, NUM_POINTS),  # calculate_area inside independent_life_area
         ("seen", np.int8, NUM_POINTS),
     ],
@@ -45,21 +49,23 @@ AREA_SCRATCH: Final = np.dtype(
 
 
 @njit(cache=True, nogil=True)
-def _start_chains(state: Any, colour: int, scratch: Any) -> int:
-    """Marks every chain of ``colour`` alive and forgets its vital regions; returns how many chains there are."""
+def _start(state: Any, colour: int, scratch: Any) -> None:
+    """Lists the chains of ``colour``, alive and without vital regions so far; all other points are unseen."""
     stones = state["colour"]
     heads = state["chain_head"]
-    chain_vital = scratch["chain_vital"]
-    chain_alive = scratch["chain_alive"]
+    region_of = scratch["region_of"]
+    for point in range(NUM_POINTS):
+        region_of[point] = _NO_REGION if (stones[point] == colour) | (stones[point] == WALL) else _UNSEEN
     count = 0
     for y in range(state["y_size"]):
         first = (y + 1) * STRIDE + 1
         for point in range(first, first + state["x_size"]):
             if stones[point] == colour and heads[point] == point:
-                chain_vital[point] = 0
-                chain_alive[point] = 1
+                scratch["chain"][count] = point
+                scratch["chain_vital"][point] = 0
+                scratch["chain_alive"][point] = 1
                 count += 1
-    return count
+    scratch["chains"] = count
 
 
 @njit(cache=True, nogil=True)
@@ -120,17 +126,15 @@ def _flood_region(state: Any, colour: int, seed: int, suicide: bool, scratch: An
         touches_colour = False
         for offset in NEIGHBOURS:
             neighbour = point + offset
-            stone = stones[neighbour]
-            if stone == colour:
-                touches_colour = True
-            elif stone != WALL and region_of[neighbour] == _NO_REGION:
+            if region_of[neighbour] == _UNSEEN:
                 region_of[neighbour] = region
                 member[end] = neighbour
                 end += 1
+            touches_colour |= stones[neighbour] == colour
         internal += not touches_colour
         is_empty = stones[point] == EMPTY
         contains_opponent |= not is_empty
-        if (is_empty or suicide) and vital_count != 0:
+        if vital_count != 0 and (is_empty or suicide):
             if not touches_colour:
                 vital_count = 0
             elif vital_count == _ANY_CHAIN:
@@ -148,15 +152,13 @@ def _flood_region(state: Any, colour: int, seed: int, suicide: bool, scratch: An
 @njit(cache=True, nogil=True)
 def _find_regions(state: Any, colour: int, suicide: bool, scratch: Any) -> None:
     """Finds all regions of ``colour`` and counts the vital ones of each chain."""
-    stones = state["colour"]
     region_of = scratch["region_of"]
-    region_of[:] = _NO_REGION
     scratch["start"][0] = 0
     scratch["regions"] = 0
     for y in range(state["y_size"]):
         first = (y + 1) * STRIDE + 1
         for point in range(first, first + state["x_size"]):
-            if stones[point] != colour and region_of[point] == _NO_REGION:
+            if region_of[point] == _UNSEEN:
                 _flood_region(state, colour, point, suicide, scratch)
     for region in range(scratch["regions"]):
         for i in range(scratch["vital_count"][region]):
@@ -164,63 +166,70 @@ def _find_regions(state: Any, colour: int, suicide: bool, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _let_chains_die(state: Any, colour: int, scratch: Any) -> None:
-    """Takes away chains with fewer than two vital regions, and the regions that these border, until nothing changes."""
-    stones = state["colour"]
-    heads = state["chain_head"]
+def _soil_regions(state: Any, head: int, scratch: Any) -> None:
+    """Takes the regions beside the dead chain ``head`` away from all chains; ``dying`` gets those that this kills."""
     following = state["chain_next"]
+    region_of = scratch["region_of"]
+    is_clean = scratch["is_clean"]
     chain_vital = scratch["chain_vital"]
     chain_alive = scratch["chain_alive"]
-    dying = scratch["dying"]
-    top = 0
-    for y in range(state["y_size"]):
-        first = (y + 1) * STRIDE + 1
-        for point in range(first, first + state["x_size"]):
-            if stones[point] == colour and heads[point] == point and chain_vital[point] < 2:
-                chain_alive[point] = 0
-                dying[top] = point
-                top += 1
-    while top > 0:
-        top -= 1
-        head = dying[top]
-        stone = head
-        while True:
-            for offset in NEIGHBOURS:
-                neighbour = stone + offset
-                if stones[neighbour] == colour or stones[neighbour] == WALL:
-                    continue
-                region = scratch["region_of"][neighbour]
-                if not scratch["is_clean"][region]:
-                    continue
+    stone = head
+    while True:
+        for offset in NEIGHBOURS:
+            region = region_of[stone + offset]
+            if region < 0 or not is_clean[region]:
+                continue
+            is_clean[region] = 0
+            for i in range(scratch["vital_count"][region]):
+                other = scratch["vital"][region, i]
+                chain_vital[other] -= 1
+                if chain_alive[other] and chain_vital[other] < 2:
+                    chain_alive[other] = 0
+                    scratch["dying"][scratch["dying_count"]] = other
+                    scratch["dying_count"] += 1
+        stone = following[stone]
+        if stone == head:
+            return
+
+
+@njit(cache=True, nogil=True)
+def _let_chains_die(state: Any, scratch: Any) -> None:
+    """Takes away chains with fewer than two vital regions, and the regions that these border, until nothing changes."""
+    chains = scratch["chains"]
+    deaths = 0
+    scratch["dying_count"] = 0
+    for index in range(chains):
+        head = scratch["chain"][index]
+        if scratch["chain_vital"][head] < 2:
+            scratch["chain_alive"][head] = 0
+            scratch["dying"][scratch["dying_count"]] = head
+            scratch["dying_count"] += 1
+    while scratch["dying_count"] > 0:
+        if deaths + scratch["dying_count"] == chains:  # nobody lives, and every region borders somebody
+            for region in range(scratch["regions"]):
                 scratch["is_clean"][region] = 0
-                for i in range(scratch["vital_count"][region]):
-                    other = scratch["vital"][region, i]
-                    chain_vital[other] -= 1
-                    if chain_alive[other] and chain_vital[other] < 2:
-                        chain_alive[other] = 0
-                        dying[top] = other
-                        top += 1
-            stone = following[stone]
-            if stone == head:
-                break
+            return
+        scratch["dying_count"] -= 1
+        deaths += 1
+        _soil_regions(state, scratch["dying"][scratch["dying_count"]], scratch)
 
 
 @njit(cache=True, nogil=True)
 def _mark_colour(state: Any, colour: int, safe_big: bool, unsafe_big: bool, suicide: bool, scratch: Any) -> None:
     """Marks the pass-alive stones of ``colour`` and its regions in ``basic`` (rules.md 9.2, steps 1 and 2)."""
-    if _start_chains(state, colour, scratch) == 0:
+    _start(state, colour, scratch)
+    if scratch["chains"] == 0:
         return
     _find_regions(state, colour, suicide, scratch)
-    _let_chains_die(state, colour, scratch)
+    _let_chains_die(state, scratch)
     area = scratch["basic"]
-    stones = state["colour"]
-    heads = state["chain_head"]
-    chain_alive = scratch["chain_alive"]
-    for y in range(state["y_size"]):
-        first = (y + 1) * STRIDE + 1
-        for point in range(first, first + state["x_size"]):
-            if stones[point] == colour and chain_alive[heads[point]]:
-                area[point] = colour
+    for index in range(scratch["chains"]):
+        head = scratch["chain"][index]
+        if scratch["chain_alive"][head]:
+            stone = head
+            for _ in range(state["chain_size"][head]):
+                area[stone] = colour
+                stone = state["chain_next"][stone]
     member = scratch["member"]
     for region in range(scratch["regions"]):
         begin = scratch["start"][region]
