@@ -27,6 +27,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 CONTRIBUTOR: Final = "demo"
 MAINTAINER: Final = "maintainer"
 CLIENT_STOP_S: Final = 30.0
+CLIENT_NICENESS: Final = 5
+"""Its games take whatever server and trainer leave."""
 TRAINER_STOP_S: Final = 90.0
 
 
@@ -78,6 +80,8 @@ class Installation:
                 "SECRET_KEY": self.secrets["secret_key"],
                 "ALLOWED_HOSTS": "127.0.0.1,localhost",
                 "HTTPS": "false",
+                # Everything shares this machine: two threads that wait for each other on a busy core come to a standstill.
+                "OMP_NUM_THREADS": "1",
                 "PYTHONUNBUFFERED": "1",
                 "PYTHONPATH": str(ROOT),
             }
@@ -167,7 +171,14 @@ class Installation:
             "PYTHONUNBUFFERED": "1",
             "PYTHONPATH": str(ROOT),
         }
-        return Program("client", command, environment, stop_signal=signal.SIGINT, stop_within_s=CLIENT_STOP_S)
+        return Program(
+            "client",
+            command,
+            environment,
+            stop_signal=signal.SIGINT,
+            stop_within_s=CLIENT_STOP_S,
+            niceness=CLIENT_NICENESS,
+        )
 
     def _load_secrets(self) -> dict[str, str]:
         path = self.folder / "secrets.json"
