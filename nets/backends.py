@@ -17,8 +17,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from nets.config import NUM_GLOBALS, NUM_PLANES
-from nets.layers import Conv
+from nets.config import NUM_GLOBALS, NUM_PLANES, Activation
+from nets.layers import Act, Conv
 from nets.model import Net
 from nets.outputs import SCALARS
 
@@ -149,13 +149,15 @@ class OpenVinoBackend:
         large = sum(parameter.numel() for parameter in net.parameters()) > LARGE_NET
         self.sizes: tuple[int, ...] = LARGE_CPU_SIZES if large else CPU_SIZES
         self.planes, self.global_inputs = _buffers(self.sizes[-1], length)
-        self._settings = {
+        self._settings: dict[str, Any] = {
             "INFERENCE_NUM_THREADS": threads,
             "NUM_STREAMS": 1,
             "ENABLE_CPU_PINNING": False,  # every process would pin itself to the first core
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": precision,
         }
+        if any(isinstance(module, Act) and module.kind is Activation.MISH for module in net.modules()):
+            self._settings["SNIPPETS_MODE"] = "DISABLE"  # OpenVINO 2026.4 fails to compile a fused mish
         self._graphs: dict[bool, Any] = {}
         self._requests: dict[tuple[int, bool], Any] = {}
 

@@ -135,6 +135,8 @@ def _block_spec(block: BlockRecord) -> BlockSpec:
 def _norm_kind(trunk: TrunkRecord) -> tuple[NormKind, bool, bool]:
     """Kind of norm, whether batch norms have a scale, whether a second head set was left out (all but surely)."""
     first, last, pooling = _norms_of(trunk.blocks)
+    if not first and trunk.rms_tip is not None:
+        return NormKind.ONE_NORM, False, False  # nothing tells; it is what transformers are trained as
     tip_has_statistics = trunk.tip is not None and _has_statistics(trunk.tip)
     if any(_has_statistics(norm) for norm in first + last + pooling):
         return NormKind.BATCH_NORM, any(norm.has_scale for norm in first), False

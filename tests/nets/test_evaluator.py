@@ -1,0 +1,360 @@
+"""Evaluators: one conformance suite for all kinds, decoding by formulas in float64, and failures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from nets import backends
+from nets.backends import CPU_SIZES, OpenVinoBackend, OutOfMemory, Raw, TorchBackend
+from nets.config import named
+from nets.evaluator import (
+    Batch,
+    Evaluator,
+    EvaluatorError,
+    NetEvaluator,
+    Precision,
+    UniformEvaluator,
+    load_evaluator,
+    make_evaluator,
+    new_batch,
+    pieces,
+    symmetry_places,
+)
+from nets.exchange import module_of, record_of
+from nets.file_grammar import ErrorFormula
+from nets.katago_file import NetFileError, read_net, write_net
+from nets.model import Net
+from nets.outputs import SCALARS, decode_values, decoding_of, score_mean_square, short_term_error, softplus
+
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "nets"
+LENGTH = 7
+NETS = ["mini-nbt-fson-mish-rvgl-bnh", "mini-nbttflrs-fson-silu-rsnh"]
+
+
+def mini(name: str) -> Net:
+    return module_of(read_net(FIXTURES / f"{name}.bin.gz"))
+
+
+def torch_evaluator(name: str, length: int = LENGTH) -> NetEvaluator:
+    net = mini(name)
+    return NetEvaluator(net, TorchBackend(net, length, threads=1), length)
+
+
+@pytest.fixture(scope="module", params=["uniform", "torch", *NETS])
+def evaluator(request: pytest.FixtureRequest) -> Iterator[Evaluator]:
+    made: Evaluator
+    if request.param == "uniform":
+        made = load_evaluator(None, length=LENGTH, device="cpu", threads=1)
+    elif request.param == "torch":
+        made = torch_evaluator(NETS[0])
+    else:
+        made = load_evaluator(FIXTURES / f"{request.param}.bin.gz", length=LENGTH, device="cpu", threads=1)
+        assert "OpenVINO" in made.description
+    yield made
+    made.close()
+
+
+def random_batch(rows: int, length: int, *, full: bool, seed: int = 0) -> Batch:
+    random = np.random.default_rng(seed)
+    batch = new_batch(rows, length)
+    for row in range(rows):
+        height, width = (length, length) if full else random.integers(2, length + 1, 2)
+        board = batch.planes[row, :, :height, :width]
+        board[:] = random.random(board.shape) < 0.2
+        board[0] = 1.0
+    batch.global_inputs[:, :5] = random.random((rows, 5)) < 0.1
+    batch.global_inputs[:, 5] = random.normal(size=rows)
+    batch.global_inputs[:, 6] = np.arange(rows) % 2
+    batch.symmetry[:] = np.arange(rows) % 8
+    batch.optimism[:] = random.random(rows)
+    return batch
+
+
+OUTPUTS = ("policy", "win_loss", "no_result", "scalars", "ownership")
+
+
+def outputs(batch: Batch, rows: slice) -> dict[str, np.ndarray[Any, Any]]:
+    return {name: getattr(batch, name)[rows].copy() for name in OUTPUTS}
+
+
+# -- every evaluator ------------------------------------------------------------------------------------------------
+
+
+def test_rows_beyond_count_and_inputs_stay(evaluator: Evaluator) -> None:
+    batch = random_batch(9, LENGTH, full=False)
+    for name in OUTPUTS:
+        getattr(batch, name)[:] = 77.0
+    planes, inputs = batch.planes.copy(), batch.global_inputs.copy()
+    evaluator.run(batch, 5)
+    assert np.array_equal(batch.planes, planes)
+    assert np.array_equal(batch.global_inputs, inputs)
+    for name in OUTPUTS:
+        assert (getattr(batch, name)[5:] == 77.0).all()
+        assert (getattr(batch, name)[:5] != 77.0).all()
+    evaluator.run(batch, 0)
+
+
+def test_ranges(evaluator: Evaluator) -> None:
+    batch = random_batch(20, LENGTH, full=False)
+    evaluator.run(batch, 20)
+    assert (np.abs(batch.win_loss) <= 1.0).all()
+    assert (np.abs(batch.ownership) <= 1.0).all()
+    assert (batch.no_result >= 0.0).all()
+    assert (batch.no_result[1::2] == 0.0).all()  # rules under which every game has a result
+    assert (batch.score_stdev >= 0.0).all()
+    known = batch.short_term_score_error >= 0.0
+    assert known.all() if evaluator.has_short_term_errors else not known.any()
+
+
+def test_a_row_does_not_depend_on_its_batch(evaluator: Evaluator) -> None:
+    batch = random_batch(70, LENGTH, full=False)
+    evaluator.run(batch, 70)
+    for row in (0, 33, 69):
+        single = evaluator.new_batch(1)
+        for name in ("planes", "global_inputs", "symmetry", "optimism"):
+            getattr(single, name)[0] = getattr(batch, name)[row]
+        evaluator.run(single, 1)
+        for name, value in outputs(batch, slice(row, row + 1)).items():
+            np.testing.assert_allclose(getattr(single, name), value, atol=2e-4, rtol=2e-4, err_msg=name)
+
+
+def test_symmetries_are_undone(evaluator: Evaluator) -> None:
+    """Turning a position and asking for the inverse symmetry shows the net the same input."""
+    plain = random_batch(8, LENGTH, full=True)
+    plain.optimism[:] = 0.5
+    for name in ("planes", "global_inputs"):
+        getattr(plain, name)[:] = getattr(plain, name)[:1]
+    evaluator.run(plain, 8)
+    places = symmetry_places(LENGTH)
+    for symmetry in range(8):
+        turned = evaluator.new_batch(1)
+        turned.optimism[:] = 0.5
+        turned.global_inputs[0] = plain.global_inputs[0]
+        turned.planes[0].reshape(22, -1)[:, places[symmetry]] = plain.planes[0].reshape(22, -1)
+        evaluator.run(turned, 1)
+        np.testing.assert_allclose(turned.win_loss[0], plain.win_loss[symmetry], atol=2e-5)
+        np.testing.assert_allclose(turned.ownership[0][places[symmetry]], plain.ownership[symmetry], atol=2e-5)
+        np.testing.assert_allclose(turned.policy[0][places[symmetry]], plain.policy[symmetry][:-1], atol=2e-4)
+
+
+def test_symmetry_codes_of_the_spec() -> None:
+    places = symmetry_places(3)
+    x, y = 1, 0
+    expected = {0: (1, 0), 1: (1, 2), 2: (1, 0), 3: (1, 2), 4: (0, 1), 5: (2, 1), 6: (0, 1), 7: (2, 1)}
+    for symmetry, (to_x, to_y) in expected.items():
+        assert places[symmetry][y * 3 + x] == to_y * 3 + to_x
+    inverse = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 5, 7: 7}
+    for symmetry, back in inverse.items():
+        assert np.array_equal(places[back][places[symmetry]], np.arange(9))
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_openvino_agrees_with_torch(name: str) -> None:
+    fast, slow = load_evaluator(FIXTURES / f"{name}.bin.gz", length=LENGTH), torch_evaluator(name)
+    assert "OpenVINO" in fast.description
+    for full in (True, False):
+        batch, other = random_batch(4, LENGTH, full=full), random_batch(4, LENGTH, full=full)
+        fast.run(batch, 4)
+        slow.run(other, 4)
+        for key, value in outputs(batch, slice(4)).items():
+            np.testing.assert_allclose(getattr(other, key), value, atol=5e-4, rtol=5e-4, err_msg=key)
+    fast.close()
+
+
+def test_optimism_mixes_logits() -> None:
+    made = torch_evaluator(NETS[0])
+    batch = random_batch(3, LENGTH, full=True)
+    for name in ("planes", "global_inputs", "symmetry"):
+        getattr(batch, name)[:] = getattr(batch, name)[:1]
+    batch.optimism[:] = [0.0, 1.0, 0.3]
+    made.run(batch, 3)
+    expected = batch.policy[0] + 0.3 * (batch.policy[1] - batch.policy[0])
+    np.testing.assert_allclose(batch.policy[2], expected, atol=1e-5)
+    assert np.abs(batch.policy[1] - batch.policy[0]).max() > 1e-3
+
+
+def test_uniform_knows_nothing() -> None:
+    made = UniformEvaluator(5)
+    batch = made.new_batch(3)
+    for name in OUTPUTS:
+        getattr(batch, name)[:] = 5.0
+    made.run(batch, 3)
+    assert not batch.policy.any()
+    assert not batch.win_loss.any()
+    assert not batch.score_mean.any()
+    assert (batch.short_term_win_loss_error == -1.0).all()
+
+
+# -- decoding -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", range(8, 18))
+def test_decoding_by_formulas_in_float64(version: int) -> None:
+    import dataclasses
+
+    config = dataclasses.replace(named("b2c16"), version=version)
+    raw = np.array([0.3, -0.2, 0.1, 0.7, -1.3, 0.4, 0.9, -0.6, 1.1])[: 7 if version == 8 else 9]
+    inputs, scalars = np.zeros(19), np.zeros(len(SCALARS))
+    win_loss, void = decode_values(raw, inputs, decoding_of(config), scalars)
+
+    def plus(x: float) -> float:
+        return math.log(1 + math.exp(x))
+
+    share = np.exp(raw[:3]) / np.exp(raw[:3]).sum()
+    value_error = score_error = turns = -1.0
+    if version == 9:
+        value_error, score_error = plus(-0.6), plus(1.1) * 10
+    elif 10 <= version <= 13:
+        value_error, score_error = math.sqrt(plus(-0.6) * 0.25), math.sqrt(plus(1.1) * 150)
+    elif version >= 14:
+        value_error, score_error = math.sqrt(plus(-0.3) ** 2 * 0.25), math.sqrt(plus(0.55) ** 2 * 150)
+    if version >= 9:
+        turns = plus(0.9) * 40
+    assert win_loss == pytest.approx(share[0] - share[1])
+    assert void == pytest.approx(share[2])
+    left = 1 - share[2]
+    expected = [14 * left, plus(-1.3) * 20, 8 * left, turns, value_error, score_error]
+    assert scalars == pytest.approx(expected)
+    square = score_mean_square(scalars[0], scalars[1], void)
+    assert square == pytest.approx((14**2 + (plus(-1.3) * 20) ** 2) * left)
+    inputs[6] = 1.0  # superko: every game has a result
+    win_loss, void = decode_values(raw, inputs, decoding_of(config), scalars)
+    assert (win_loss, void) == (pytest.approx(math.tanh(0.25)), 0.0)
+    inputs[9] = 1.0  # unless scored by territory
+    assert decode_values(raw, inputs, decoding_of(config), scalars)[1] == pytest.approx(share[2])
+
+
+def test_extreme_logits() -> None:
+    assert softplus(800.0) == 800.0
+    assert softplus(-800.0) == 0.0
+    assert short_term_error(-90.0, 0.25, ErrorFormula.SQUARED_SOFTPLUS.value) >= 0.0
+    scalars = np.zeros(6)
+    raw = np.array([900.0, -900.0, 0.0, 0, 0, 0, 0, 0, 0])
+    assert decode_values(raw, np.zeros(19), decoding_of(named("b2c16")), scalars) == (1.0, 0.0)
+
+
+# -- sizes, failures ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (1, [1]),
+        (2, [1, 1]),
+        (3, [4]),
+        (5, [4, 1]),
+        (16, [16]),
+        (47, [16, 16, 16]),
+        (48, [64]),
+        (100, [64, 16, 16, 4]),
+        (0, []),
+    ],
+)
+def test_pieces(count: int, expected: list[int]) -> None:
+    assert list(pieces(count, CPU_SIZES)) == expected
+
+
+class SmallDevice(TorchBackend):
+    """Has memory for batches of four rows only."""
+
+    def run(self, size: int, *, full: bool) -> Raw:
+        if size > 4:
+            raise OutOfMemory("no memory")
+        return super().run(size, full=full)
+
+
+def test_out_of_memory_means_smaller_batches(caplog: pytest.LogCaptureFixture) -> None:
+    net = mini(NETS[0])
+    made = NetEvaluator(net, SmallDevice(net, LENGTH, 1), LENGTH)
+    batch, other = random_batch(40, LENGTH, full=True), random_batch(40, LENGTH, full=True)
+    made.run(batch, 40)
+    torch_evaluator(NETS[0]).run(other, 40)
+    np.testing.assert_allclose(batch.policy, other.policy, atol=1e-4)
+    assert "no memory for batches of 16; using smaller ones" in caplog.text
+
+
+class NoDevice(TorchBackend):
+    def run(self, size: int, *, full: bool) -> Raw:
+        raise OutOfMemory("no memory")
+
+
+def test_no_memory_at_all() -> None:
+    net = mini(NETS[0])
+    with pytest.raises(EvaluatorError, match="no memory for a single row"):
+        NetEvaluator(net, NoDevice(net, LENGTH, 1), LENGTH).run(new_batch(1, LENGTH), 1)
+
+
+def test_not_a_number_stops_with_a_message() -> None:
+    net = mini(NETS[0])
+    made = make_evaluator(net, length=LENGTH)
+    batch = random_batch(4, LENGTH, full=True)
+    batch.global_inputs[2, 5] = np.nan
+    with pytest.raises(EvaluatorError, match="not a number"):
+        made.run(batch, 4)
+
+
+def test_a_damaged_net_is_refused_at_the_start() -> None:
+    net = mini(NETS[0])
+    with torch.no_grad():
+        net.linear_globals.weight[:] = 1e38
+    with pytest.raises(EvaluatorError, match="cannot be evaluated on cpu"):
+        make_evaluator(net, length=LENGTH)
+
+
+class WrongOpenVino(OpenVinoBackend):
+    """Computes something else than the net."""
+
+    def run(self, size: int, *, full: bool) -> Raw:
+        raw = super().run(size, full=full)
+        return raw._replace(values=raw.values + 1.0 * np.arange(raw.values.shape[1], dtype=np.float32))
+
+
+def test_a_backend_that_differs_is_replaced(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr("nets.evaluator.OpenVinoBackend", WrongOpenVino)
+    made = make_evaluator(mini(NETS[0]), length=LENGTH)
+    assert made.description.startswith("CPU, torch")
+    assert "differs from float32" in caplog.text
+
+
+def test_without_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: Any, **__: Any) -> None:
+        raise ImportError("No module named 'openvino'")
+
+    monkeypatch.setattr("nets.evaluator.OpenVinoBackend", missing)
+    made = make_evaluator(mini(NETS[0]), length=LENGTH, precision=Precision.FLOAT32)
+    assert made.description.startswith("CPU, torch")
+
+
+@pytest.mark.parametrize(("device", "text"), [("tpu", "unknown device"), ("cuda", "cuda"), ("7", "7")])
+def test_devices_that_are_not_there(device: str, text: str) -> None:
+    if device != "tpu" and torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(EvaluatorError, match=text):
+        make_evaluator(mini(NETS[0]), length=LENGTH, device=device)
+
+
+def test_a_bad_file(tmp_path: Path) -> None:
+    (tmp_path / "net.bin.gz").write_bytes(b"not a net")
+    with pytest.raises(NetFileError, match=r"net\.bin\.gz"):
+        load_evaluator(tmp_path / "net.bin.gz", length=LENGTH)
+
+
+def test_the_flag_for_pass_alive_areas_arrives(tmp_path: Path) -> None:
+    record = record_of(mini("mini-nbttflrs-fson-silu-rsnh"), "flagged")
+    record.pass_alive_suicide = True
+    write_net(record, tmp_path / "net.bin.gz")
+    net = module_of(read_net(tmp_path / "net.bin.gz"))
+    assert NetEvaluator(net, TorchBackend(net, LENGTH, 1), LENGTH).pass_alive_suicide
+    assert record_of(net, "again").pass_alive_suicide
+
+
+def test_large_nets_have_few_batch_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "LARGE_NET", 10)
+    assert OpenVinoBackend(mini(NETS[0]), LENGTH, 1, sixteen_bit=False).sizes == (1, 8)

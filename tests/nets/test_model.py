@@ -1,0 +1,319 @@
+"""Nets by name: sizes, heads, masks, norms, parameter groups, and the way into and out of files."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from nets.blocks import PoolingBlock, ResidualBlock
+from nets.config import NetConfig, Residual, TipKind, base_names, named, written_version
+from nets.exchange import config_of, module_of, record_of, trainable_module_of
+from nets.heads import HEADS, Source, heads_of, output_shape
+from nets.katago_file import NetFileError, read_net, write_net
+from nets.layers import BATCH_NORM_EPSILON, Board, Norm, initialise
+from nets.model import Net, parameter_groups
+from tests.oracles import oracle_path
+
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "nets"
+FAMILIES = [
+    "b2c16",
+    "b2c16-fs-rvgl-mish",
+    "b2c16-bng",
+    "b1c6nbt-fson-mish-rvgl-bnh",
+    "b1c6nbt-fson-mish-q",
+    "b5c48h3tfr-fson-silu-rsnh",
+]
+
+# Parameters of the inference net in millions, from the spec's tables.
+SIZES = {
+    "b4c32": 0.08,
+    "b6c96": 1.00,
+    "b10c128": 2.95,
+    "b5c192nbt": 1.88,
+    "b8c192nbt": 2.99,
+    "b15c192": 9.87,
+    "b10c256nbt": 6.48,
+    "b20c256": 23.40,
+    "b10c384nbt": 14.68,
+    "b18c384nbt": 26.36,
+    "b28c512nbt": 72.80,
+    "b14c192h6tfrs": 6.28,
+    "b16c256h8tfrs": 13.8,
+    "b4c256h4nbttflrs": 2.07,
+    "b5c384h6nbttflrs": 5.31,
+    "b10c384h6nbttflrs": 10.5,
+    "b15c512h8nbttflrs": 29.8,
+    "b10c512h8nbt3tflrs": 28.5,
+    "b2b10c96h3tfrs": 1.48,
+    "b7c96h6kv3qk32v16tflrs": 0.85,
+}
+
+
+def boards(sizes: list[tuple[int, int]], length: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Random planes on boards of the given (width, height), and random globals."""
+    random = np.random.default_rng(seed)
+    planes = np.zeros((len(sizes), 22, length, length), np.float32)
+    for row, (width, height) in enumerate(sizes):
+        planes[row, :, :height, :width] = random.random((22, height, width)) < 0.3
+        planes[row, 0, :height, :width] = 1.0
+    return torch.from_numpy(planes), torch.from_numpy(random.normal(size=(len(sizes), 19)).astype(np.float32))
+
+
+def lively(name: str) -> Net:
+    """A net of that name whose zero-initialised layers, norms and statistics are not trivial."""
+    torch.manual_seed(1)
+    net = Net(named(name))
+    with torch.no_grad():
+        for parameter in net.parameters():
+            if parameter.ndim == 1:
+                parameter += 0.2 * torch.randn(parameter.shape)
+            elif not parameter.any():
+                torch.nn.init.normal_(parameter, std=parameter[0].numel() ** -0.5)
+        for buffer_name, buffer in net.named_buffers():
+            if buffer_name.endswith("running_mean"):
+                buffer += 0.2 * torch.randn(buffer.shape)
+    return net
+
+
+@pytest.mark.parametrize(("name", "millions"), SIZES.items())
+def test_parameters_of_the_spec(name: str, millions: float) -> None:
+    with torch.device("meta"):
+        net = Net(named(name))
+    training_only = ("training", "belief", "conv_trunk")
+    total = sum(p.numel() for key, p in net.named_parameters() if not any(part in key for part in training_only))
+    assert total / 1e6 == pytest.approx(millions, rel=0.01 if millions > 1 else 0.05)
+
+
+@pytest.mark.parametrize("base", base_names())
+def test_descriptions_survive_json(base: str) -> None:
+    config = named(base + "-fson-mish")
+    assert NetConfig.from_json(json.loads(config.dumps())) == config
+    assert written_version(config) == (17 if "tf" in base else 15)
+
+
+def test_b2c32_as_asked() -> None:
+    config = named("b2c32")
+    assert (config.channels, config.mid_channels, config.pool_channels) == (32, 32, 16)
+    assert config.blocks == (Residual(32), Residual(32, 16), Residual(32))
+    assert dataclasses.astuple(config.heads)[:5] == (12, 12, 12, 24, 24)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("b2c17", "no net size"),
+        ("b2c16-elu", "unknown suffix"),
+        ("b2c16-bn-fson", "contradicts"),
+        ("b2c16-bnh", "needs -fson"),
+        ("b2c16-fson-bnh-rsnh", "exclude"),
+    ],
+)
+def test_bad_names(name: str, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        named(name)
+
+
+def test_bad_descriptions() -> None:
+    good = named("b2c16").to_json()
+    with pytest.raises(ValueError, match="unknown field 'colour'"):
+        NetConfig.from_json(good | {"colour": 1})
+    with pytest.raises(ValueError, match="heads"):
+        NetConfig.from_json({key: value for key, value in good.items() if key != "heads"})
+    with pytest.raises(ValueError, match="block kind"):
+        NetConfig.from_json(good | {"blocks": [{"kind": "dilated"}]})
+
+
+def test_the_table_of_heads_is_whole() -> None:
+    assert len({head.name for head in HEADS}) == len(HEADS)
+    assert all(head.terms for head in HEADS)
+    for source in Source:
+        columns = [head.column for head in HEADS if head.source is source and head.exported]
+        assert sorted(columns) == list(range(len(columns)))
+    terms = {term.name: term for head in HEADS for term in head.terms}
+    paper = {name: term.paper for name, term in terms.items() if term.paper}
+    assert paper == {
+        "policy": 1.0,
+        "opponent_policy": 0.15,
+        "value": 1.5,
+        "ownership": 1.5,
+        "score_belief_cdf": 0.02,
+        "score_belief_pdf": 0.02,
+        "score_mean_belief": 0.004,
+        "score_stdev": 0.004,
+    }
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_outputs_are_those_of_the_table(name: str) -> None:
+    net = lively(name)
+    planes, inputs = boards([(7, 7), (5, 6)], 7)
+    for outputs in net(planes, inputs):
+        expected = {head.name: (2, *output_shape(head, 7)) for head in heads_of(net.config, training=True)}
+        assert {key: tuple(value.shape) for key, value in outputs.items()} == expected
+    exported = net.eval().infer(planes, inputs)
+    assert set(exported) == {head.name for head in heads_of(net.config, training=False)}
+    trained = net(planes, inputs)[0]
+    for key, value in exported.items():
+        torch.testing.assert_close(value, trained[key])
+    torch.testing.assert_close(trained["score_belief"].exp().sum(1), torch.ones(2))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@settings(max_examples=4, deadline=None)
+@given(width=st.integers(2, 9), height=st.integers(2, 9), seed=st.integers(0, 99))
+def test_padding_changes_nothing(name: str, width: int, height: int, seed: int) -> None:
+    """A position gives the same outputs alone in its tensor, in a larger one, and in a mixed batch."""
+    net = _cached(name)
+    edge = max(width, height)
+    planes, inputs = boards([(width, height)], edge, seed)
+    wide = torch.zeros(3, 22, 11, 11)
+    wide[0, :, :edge, :edge] = planes[0]
+    wide[1:], others = boards([(11, 11), (4, 9)], 11, seed)
+    mixed_inputs = torch.cat((inputs, others))
+    with torch.no_grad():
+        alone = net.infer(planes, inputs, full=width == height)
+        mixed = net.infer(wide, mixed_inputs)
+    board = np.s_[:height, :width]
+    for key, value in alone.items():
+        if value.ndim == 2 and value.shape[1] == edge * edge + 1:
+            a = torch.cat((value[0, :-1].view(edge, edge)[board].flatten(), value[0, -1:]))
+            b = torch.cat((mixed[key][0, :-1].view(11, 11)[board].flatten(), mixed[key][0, -1:]))
+        elif value.ndim == 3:
+            a, b = value[0][board], mixed[key][0][board]
+        else:
+            a, b = value[0], mixed[key][0]
+        torch.testing.assert_close(a, b, atol=2e-4, rtol=2e-4)
+
+
+_NETS: dict[str, Net] = {}
+
+
+def _cached(name: str) -> Net:
+    if name not in _NETS:
+        _NETS[name] = lively(name).eval()
+    return _NETS[name]
+
+
+def test_no_mask_where_boards_fill_the_tensor() -> None:
+    net = _cached("b2c16-bng")
+    planes, inputs = boards([(6, 6), (6, 6)], 6)
+    masked, full = net.infer(planes, inputs), net.infer(planes, inputs, full=True)
+    for key, value in full.items():
+        torch.testing.assert_close(value, masked[key])
+    assert Board.of(planes, full=True).mask is None
+
+
+def test_batch_statistics_count_points_on_board() -> None:
+    norm = Norm(3, gamma=True, statistics=True).train()
+    x = torch.randn(2, 3, 5, 5, dtype=torch.float64)
+    planes, _ = boards([(5, 5), (2, 3)], 5)
+    board = Board.of(planes.double(), full=False)
+    y = norm(x, board)
+    on = torch.cat((x[0].flatten(1), x[1, :, :3, :2].flatten(1)), 1)
+    std = (on.var(1, unbiased=False) + BATCH_NORM_EPSILON).sqrt()
+    expected = (x - on.mean(1).view(1, 3, 1, 1)) / std.view(1, 3, 1, 1)
+    torch.testing.assert_close(y, expected)
+    torch.testing.assert_close(norm.running_mean.double(), on.mean(1), atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(norm.running_std.double(), std, atol=1e-6, rtol=1e-6)
+
+
+def test_fixup_starts_as_the_identity_and_fixed_scales_count_blocks() -> None:
+    fixup = Net(named("b4c32"))
+    x = torch.randn(1, 32, 5, 5)
+    for block in fixup.blocks:
+        assert torch.equal(block(x, Board(None, 25.0)), x)
+    scaled = Net(named("b4c32-fs"))
+    scales = [float(block.norm1.fixed_scale[0]) for block in scaled.blocks]
+    assert scales == pytest.approx([1.0, 2**-0.5, 3**-0.5, 0.5])
+    assert float(scaled.tip.fixed_scale[0]) == pytest.approx(5**-0.5)
+    gammas = [(block.norm1.gamma is not None, block.norm2.gamma is not None) for block in scaled.blocks]
+    assert gammas == [(False, True)] * 4
+    assert isinstance(scaled.blocks[0], ResidualBlock)
+    assert isinstance(scaled.blocks[2], PoolingBlock)
+    assert all(block.norm1.gamma is not None for block in Net(named("b4c32-fson")).blocks)
+
+
+def test_initialisation_has_the_stated_deviation() -> None:
+    torch.manual_seed(0)
+    weight = torch.empty(200, 50, 3, 3)
+    initialise(weight, named("b2c16").activation, 0.8)
+    wanted = 0.8 * (2 / 450) ** 0.5
+    assert float(weight.std()) == pytest.approx(wanted, rel=0.02)
+    assert float(weight.abs().max()) <= 2 * wanted / 0.87962566 * 1.0001
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_parameter_has_one_group(name: str) -> None:
+    net = Net(named(name))
+    grouped = [key for members in parameter_groups(net).values() for key, _ in members]
+    assert sorted(grouped) == sorted(key for key, _ in net.named_parameters())
+    groups = {key: group for group, members in parameter_groups(net).items() for key, _ in members}
+    assert groups["conv_planes.weight"] == "input"
+    assert groups["heads.policy.norm.beta"] == "output_noreg"
+    assert groups["tip.beta"] == ("output" if net.config.tip is not TipKind.STANDARD else "output_noreg")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_is_written_is_what_was_trained(name: str, tmp_path: Path) -> None:
+    """Training form, file, and the module read back agree; the description is found again from the file."""
+    net = lively(name).eval()
+    write_net(record_of(net, name), tmp_path / "net.bin.gz")
+    record = read_net(tmp_path / "net.bin.gz")
+    again = module_of(record)
+    planes, inputs = boards([(9, 9), (5, 7)], 9)
+    with torch.no_grad():
+        before, after = net.infer(planes, inputs), again.infer(planes, inputs)
+    for key, value in before.items():
+        torch.testing.assert_close(value, after[key], atol=1e-4, rtol=1e-4)
+    config = config_of(record)
+    for field in ("blocks", "channels", "norm", "activation", "tip", "second_heads", "pass_hidden", "q_values"):
+        assert getattr(config, field) == getattr(net.config, field), field
+
+
+def test_a_g170_net_can_be_trained_on_and_written_for_today(tmp_path: Path) -> None:
+    old = read_net(oracle_path("nets/g170-b6c96-s175395328-d26788732.bin.gz"))
+    net = trainable_module_of(old)
+    assert net.config.version == 15
+    assert not net.config.pass_hidden
+    write_net(record_of(net, "continued"), tmp_path / "new.bin.gz")
+    record = read_net(tmp_path / "new.bin.gz")
+    assert (record.version, record.score_error) == (15, 150.0)
+    planes, inputs = boards([(9, 9), (7, 5)], 9)
+    with torch.no_grad():
+        before, after = module_of(old).infer(planes, inputs), module_of(record).infer(planes, inputs)
+    for key, value in before.items():
+        torch.testing.assert_close(value, after[key], atol=2e-4, rtol=2e-4)
+    torch.testing.assert_close(after["short_optimistic_policy"], after["policy"])
+    assert not config_of(record).pass_hidden
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.bin.gz")), ids=lambda path: path.stem)
+def test_files_of_every_family_can_be_trained_on(path: Path) -> None:
+    record = read_net(path)
+    net = trainable_module_of(record)
+    planes, inputs = boards([(6, 6), (5, 4)], 6)
+    loss = sum(value.float().square().mean() for outputs in net(planes, inputs) for value in outputs.values())
+    assert isinstance(loss, Tensor)
+    loss.backward()
+    assert all(parameter.grad is not None for parameter in net.parameters())
+    twin = Net(NetConfig.from_json(net.config.to_json())).eval()
+    twin.load_state_dict(net.state_dict())
+    with torch.no_grad():
+        torch.testing.assert_close(twin.infer(planes, inputs), net.eval().infer(planes, inputs))
+
+
+def test_kernels_that_differ_within_a_block_are_refused() -> None:
+    record = read_net(FIXTURES / "mini-fixup.bin.gz")
+    conv = record.trunk.blocks[0].conv2  # type: ignore[union-attr]
+    conv.kernel_y = conv.kernel_x = 1
+    conv.weights = conv.weights[1:2, 1:2]
+    with pytest.raises(NetFileError, match=r"kernels of sizes \[1, 3\]"):
+        module_of(record)
