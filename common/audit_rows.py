@@ -176,7 +176,7 @@ def _check_search_statistics(columns: npt.NDArray[np.float32], findings: Finding
         part = columns[:, VALUE_SIZE * block : VALUE_SIZE * block + SCORE].astype(np.float64)
         reason = (Reason.OUTCOME, *[Reason.TD_TARGETS] * 3, Reason.SEARCH_VALUE)[block]
         findings.expect_rows(
-            (np.abs(part.sum(axis=1) - 1) <= 1e-5) & (part >= -1e-6).all(axis=1),
+            np.asarray((np.abs(part.sum(axis=1) - 1) <= 1e-5) & (part >= -1e-6).all(axis=1)),
             reason,
             f"win, loss and no result (columns {VALUE_SIZE * block} to {VALUE_SIZE * block + 2}) do not sum to 1",
         )
