@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from common.features import FeatureOptions, encode, new_scratch
 
 from client.search.utility import expected_score_value, score_table
 from client.search.weights import student_cdf, student_table
+from common.features import FeatureOptions, encode, new_scratch
 from common.go.passalive import AREA_SCRATCH
 from common.go.play import legal_points, play
 from common.go.points import NUM_POINTS, WHITE, point_of, position_of
