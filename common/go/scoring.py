@@ -30,7 +30,7 @@ def count_area(state: Any, area: Any) -> int:
         first = (y + 1) * STRIDE + 1
         for point in range(first, first + state["x_size"]):
             owner = area[point]
-            excess += (owner == WHITE) - (owner == BLACK)
+            excess += int(owner == WHITE) - int(owner == BLACK)
     return excess
 
 
