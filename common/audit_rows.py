@@ -174,9 +174,10 @@ def _check_search_statistics(columns: npt.NDArray[np.float32], findings: Finding
     )
     for block in range(int(_G.SEARCH_SCORE + 1) // VALUE_SIZE):
         part = columns[:, VALUE_SIZE * block : VALUE_SIZE * block + SCORE].astype(np.float64)
+        sums: npt.NDArray[np.bool_] = np.abs(part.sum(axis=1, keepdims=True) - 1) <= 1e-5
         reason = (Reason.OUTCOME, *[Reason.TD_TARGETS] * 3, Reason.SEARCH_VALUE)[block]
         findings.expect_rows(
-            np.asarray((np.abs(part.sum(axis=1) - 1) <= 1e-5) & (part >= -1e-6).all(axis=1)),
+            sums & (part >= -1e-6),
             reason,
             f"win, loss and no result (columns {VALUE_SIZE * block} to {VALUE_SIZE * block + 2}) do not sum to 1",
         )
