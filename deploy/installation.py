@@ -80,7 +80,7 @@ class Installation:
                 "SECRET_KEY": self.secrets["secret_key"],
                 "ALLOWED_HOSTS": "127.0.0.1,localhost",
                 "HTTPS": "false",
-                # Everything shares this machine: two threads that wait for each other on a busy core come to a standstill.
+                # On a busy core, two threads that wait for each other come to a standstill.
                 "OMP_NUM_THREADS": "1",
                 "PYTHONUNBUFFERED": "1",
                 "PYTHONPATH": str(ROOT),
