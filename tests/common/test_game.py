@@ -152,6 +152,17 @@ def test_pass_for_ko_lifts_a_block() -> None:
     assert game.why_illegal(from_vertex("B3", 4, 4)) is None
 
 
+def test_a_ko_capture_is_banned_once_in_its_phase_only() -> None:
+    game = Game.from_picture(KO, Rules.parse("japanese"), to_move=WHITE, phase=1)
+    played(game, "B3 C3 pass C3 B3 pass")  # White's ko is unblocked and retaken, and unblocked again
+    assert "/".join(game.rows()) == KO
+    assert game.why_illegal(from_vertex("B3", 4, 4)) == "it repeats a ko capture of this cleanup phase"
+    played(game, "pass pass")
+    assert game.phase == 2
+    assert "/".join(game.rows()) == KO
+    assert game.why_illegal(from_vertex("B3", 4, 4)) is None
+
+
 def test_long_cycle_has_no_result() -> None:
     """Three kos in turn: after six captures everything is as before; the third time ends the game."""
     three = ".XO./X.XO/.XO./XO.O/.XO./X.XO/.XO."
