@@ -16,7 +16,7 @@ COPY common common
 COPY nets nets
 COPY client client
 USER tengen
-ENV TENGEN_DATA_DIR=/data NUMBA_CACHE_DIR=/data/numba PYTHONUNBUFFERED=1
+ENV TENGEN_DATA_DIR=/data TENGEN_CACHE_DIR=/data/cache PYTHONUNBUFFERED=1
 # SIGINT lets the running games finish; `docker stop` has to wait for them.
 STOPSIGNAL SIGINT
 ENTRYPOINT ["python", "-m", "client"]

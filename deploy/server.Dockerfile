@@ -16,6 +16,6 @@ COPY server server
 RUN SECRET_KEY=build DATABASE_URL=postgresql:///unused python manage.py collectstatic --noinput \
  && mkdir -p /data && chown tengen /data
 USER tengen
-ENV NUMBA_CACHE_DIR=/tmp/numba PYTHONUNBUFFERED=1
+ENV TENGEN_CACHE_DIR=/tmp/tengen PYTHONUNBUFFERED=1
 EXPOSE 8000
 CMD ["gunicorn", "server.wsgi", "--bind", "0.0.0.0:8000", "--workers", "3", "--timeout", "60"]

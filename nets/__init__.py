@@ -1,0 +1,3 @@
+"""Networks: architectures, files, evaluation, training."""
+
+import common  # noqa: F401  settles the cache of compiled kernels before numba is imported

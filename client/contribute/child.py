@@ -25,8 +25,8 @@ from common import config_text, wire
 from common.wire_base import FormMessage
 
 if TYPE_CHECKING:  # the playing code is slow to import and the parent, which imports this module, does not need it
-    from client.search.evaluation import Evaluator
     from client.selfplay.orders import FinishedGame, GameOrder, Network
+    from client.selfplay.stream import StreamEvaluator
 
 PROGRESS_EVERY_S: Final = 5.0
 SPOOL_RETRY_S: Final = 10.0
@@ -110,10 +110,10 @@ class Player:
             self.tell(Want(self._stream.games if first else max(1, self._stream.games // 4)))
         return self._orders.popleft() if self._orders else None
 
-    def _load(self, network: Network, length: int) -> Evaluator:
+    def _load(self, network: Network, length: int) -> StreamEvaluator:
         from nets.evaluator import load_evaluator
 
-        evaluator: Evaluator = load_evaluator(
+        evaluator: StreamEvaluator = load_evaluator(
             network.path, length=length, device=self._stream.device, threads=self._stream.threads
         )
         return evaluator
