@@ -69,8 +69,9 @@ def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scra
         edge, position = select_move(nodes, edges, priors, index, index == ROOT, forest.parameters[slot], scratch)
         if edge == NO_EDGE:
             edge = add_child(forest, slot, index, position)
-        play(state, history, point_of(edges[edge]["position"], context.length))
-        index = edges[edge]["child"]
+        move: Any = np.int64(edges[edge]["position"])
+        play(state, history, point_of(move, context.length))
+        index = np.int64(edges[edge]["child"])
         playouts.edges[row, depth] = edge
         depth += 1
         playouts.nodes[row, depth] = index
@@ -111,7 +112,7 @@ def _encode_leaf(
         _write_ladder(forest.ladders[slot, playouts.nodes[row, depth - age]], state, age, length)
     options = _feature_options(forest, slot, state["to_move"], depth)
     encode(state, history, length, options, inputs.planes[row], inputs.global_inputs[row], scratch.features[0])
-    index = playouts.nodes[row, depth]
+    index: Any = np.int64(playouts.nodes[row, depth])
     _read_ladder(forest.ladders[slot, index], state, length)
     legal = playouts.legal[row]
     legal_points(state, history, scratch.legal_points)
@@ -201,11 +202,11 @@ def descend_all(forest: Forest, playouts: Playouts, inputs: Inputs, scratch: Scr
     inputs = borrowed(inputs)
     scratch = borrowed(scratch)
     context = borrowed(context)
-    rows = 0
+    rows: Any = np.int64(0)
     for slot in range(forest.searches.shape[0]):
         if forest.searches[slot]["status"] == RUNNING:
             rows = _descend_slot(forest, slot, playouts, rows, inputs, scratch, context)
-    return rows
+    return int(rows)
 
 
 # -- up --
@@ -214,7 +215,7 @@ def descend_all(forest: Forest, playouts: Playouts, inputs: Inputs, scratch: Scr
 @njit(cache=True, nogil=True)
 def _give_up(forest: Forest, playouts: Playouts, row: int) -> None:
     """Undo a playout that met a node under evaluation; it has made no edge, since new children are leaves."""
-    slot = playouts.slots[row]
+    slot: Any = np.int64(playouts.slots[row])
     for depth in range(playouts.depths[row] + 1):
         forest.nodes[slot, playouts.nodes[row, depth]]["virtual_losses"] -= 1
 
@@ -222,12 +223,12 @@ def _give_up(forest: Forest, playouts: Playouts, row: int) -> None:
 @njit(cache=True, nogil=True)
 def _back_up(forest: Forest, playouts: Playouts, row: int, scratch: Scratch, context: Context) -> None:
     """Count the playout of ``row`` along its path and recompute every node of it, from the leaf to the root."""
-    slot = playouts.slots[row]
+    slot: Any = np.int64(playouts.slots[row])
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
     last = playouts.depths[row]
     for depth in range(last, -1, -1):
-        index = playouts.nodes[row, depth]
+        index: Any = np.int64(playouts.nodes[row, depth])
         node = nodes[index]
         node["virtual_losses"] -= 1
         node["visits"] += 1
@@ -244,7 +245,7 @@ def _expand_root(
 
     A root that had visits, kept from an earlier search, counts none for being evaluated anew.
     """
-    slot = playouts.slots[row]
+    slot: Any = np.int64(playouts.slots[row])
     root = forest.nodes[slot, ROOT]
     finite = add_root_sample(forest, slot, playouts, row, outputs, scratch)
     if forest.searches[slot]["samples_done"] < forest.parameters[slot]["root_num_symmetries_to_sample"]:
@@ -264,9 +265,9 @@ def _expand_row(
     forest: Forest, playouts: Playouts, row: int, outputs: Outputs, scratch: Scratch, context: Context
 ) -> bool:
     """Take batch row ``row`` into its leaf and back it up; False if the evaluation is not finite."""
-    slot = playouts.slots[row]
+    slot: Any = np.int64(playouts.slots[row])
     forest.searches[slot]["pending"] -= 1
-    index = playouts.nodes[row, playouts.depths[row]]
+    index: Any = np.int64(playouts.nodes[row, playouts.depths[row]])
     node = forest.nodes[slot, index]
     if index == ROOT:
         finite = _expand_root(forest, playouts, row, outputs, scratch, context)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 from numba import njit
 
 from client.search.backup import recompute
@@ -27,7 +28,7 @@ from client.search.tree import (
 )
 from client.search.utility import dynamic_centre
 
-NUM_SYMMETRIES: Final = 8
+NUM_SYMMETRIES: Final[Any] = np.int64(8)
 
 
 @njit(cache=True, nogil=True)
@@ -134,9 +135,9 @@ def use_root_policy(forest: Forest, slot: int, scratch: Scratch) -> None:
     policy = forest.priors[slot, ROOT]
     for position in range(policy.shape[0]):
         policy[position] = forest.raw_policies[slot, position]
-    make_root_policy(
-        policy, search["turn"], search["sqrt_area"], forest.parameters[slot], forest.generators[slot], scratch.factors
-    )
+    turn: Any = np.int64(search["turn"])
+    parameters = forest.parameters[slot]
+    make_root_policy(policy, turn, search["sqrt_area"], parameters, forest.generators[slot], scratch.factors)
     root = forest.nodes[slot, ROOT]
     root["next_position"] = UNKNOWN_POSITION
     e = root["first_edge"]

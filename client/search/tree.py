@@ -11,7 +11,7 @@ Values are White's, averages are weighted means over the node's subtree (search.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,8 @@ from common.features import FEATURE_SCRATCH
 from common.go.points import NUM_POINTS
 from common.go.state import new_histories, new_states
 
-ROOT: Final = 0
+# An int constant would be a type of its own to the compiler, and each kernel that takes an index be compiled twice.
+ROOT: Final[Any] = np.int64(0)
 NO_NODE: Final = -1
 NO_EDGE: Final = -1
 NO_POSITION: Final = -1  # no move is left that has not been entered
