@@ -141,7 +141,7 @@ LOGIN_URL = "admin:login"
 
 # ----------------------------------------------------------------------------------------------------- files, languages
 
-STATIC_URL = "static/"
+STATIC_URL = f"{BASE_PATH}/static/"  # relative, it would be resolved before the base path is known, and kept
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [("plotly", _package_folder("plotly") / "package_data")]  # its script, without importing it
 WHITENOISE_USE_FINDERS = True  # works without collectstatic, which a deployment runs for speed
