@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Final
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
-_SOURCES: Final = ("common", "client/search", "client/selfplay", "nets")
+_SOURCES: Final = ("common", "client", "nets")
+_KERNELS: Final = ("common/go/", "client/search/")
+"""Below these every file counts; elsewhere those that declare kernels."""
 _KEPT: Final = 3
 """Folders of earlier states that stay, for whoever goes back and forth."""
 _VARIABLE: Final = "NUMBA_CACHE_DIR"
@@ -55,9 +57,9 @@ def _state() -> str:
     digest = hashlib.sha256()
     for folder in _SOURCES:
         for path in sorted((_ROOT / folder).rglob("*.py")):
-            content = path.read_bytes()
-            if folder != "nets" or b"numba" in content:
-                digest.update(f"{path.relative_to(_ROOT)}:{len(content)}:".encode())
+            name, content = path.relative_to(_ROOT).as_posix(), path.read_bytes()
+            if name.startswith(_KERNELS) or b"numba" in content:
+                digest.update(f"{name}:{len(content)}:".encode())
                 digest.update(content)
     return digest.hexdigest()[:16]
 

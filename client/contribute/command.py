@@ -32,6 +32,7 @@ from client.contribute.spool import Spool
 from client.contribute.streams import StreamGroup, StreamProcess
 from client.contribute.tasks import TaskFetcher, Wish
 from client.contribute.uploader import Uploader
+from client.contribute.warmup import ensure_compiled
 
 __all__ = ["add_arguments", "run"]
 
@@ -93,6 +94,7 @@ class Contributor:
         self._spool.clean()
         if not self._find_server():
             return EXIT_GAVE_UP
+        ensure_compiled(self._console.line)
         self._announce()
         previous = signal.signal(signal.SIGINT, self._interrupt), signal.signal(signal.SIGTERM, self._interrupt)
         threads = [

@@ -1,0 +1,77 @@
+"""Compiles the kernels once, before several children would each do it: ``python -m client.contribute.warmup``.
+
+Plays and audits one tiny game without a network; whatever is compiled for it lies in the cache that every process of
+this installation reads (`common.kernel_cache`), and a mark beside it says that this was done.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+MARK: Final = "compiled"
+TINY: Final = (
+    "bSizes = 5\nbSizeRelProbs = 1\nmaxVisits = 4\ncheapSearchVisits = 2\nreducedVisitsMin = 2\nmaxMovesPerGame = 20\n"
+)
+LENGTH: Final = 5
+
+
+def ensure_compiled(report: Callable[[str], None]) -> None:
+    """Compile in a process of its own unless that was done; a failure is left to the children, who will tell it."""
+    mark = _mark()
+    if mark is None or mark.exists():
+        return
+    report("compiling for the first time after an installation or update; this takes a minute or two")
+    subprocess.run([sys.executable, "-m", __name__], check=False, stdin=subprocess.DEVNULL)
+
+
+def _mark() -> Path | None:
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    return Path(folder) / MARK if folder else None
+
+
+def main() -> None:
+    """Play and audit one game of each kind."""
+    from client.selfplay.orders import FinishedGame, GameOrder, Network
+    from client.selfplay.stream import StreamControl, StreamStats, play_stream
+    from common.audit import audit_rating_game, audit_training_game
+    from common.config_text import overlay
+    from common.parameters import default_text
+    from nets.evaluator import load_evaluator
+
+    nobody, nobody_else = Network("none", None), Network("other", None)
+    selfplay = overlay(default_text("selfplay", "7x7"), TINY)
+    match = overlay(default_text("gating", "7x7"), "\n".join(TINY.splitlines()[:3]) + "\nmaxMovesPerGame = 20\n")
+    orders = iter(
+        [
+            GameOrder(seed=1, config=selfplay, black=nobody, white=nobody, length=LENGTH),
+            GameOrder(seed=2, config=match, black=nobody, white=nobody_else, length=LENGTH),
+        ]
+    )
+
+    def check(game: FinishedGame) -> None:
+        if game.rows is None:
+            audit_rating_game(game.sgf, game.facts)
+        else:
+            audit_training_game(game.sgf, game.rows, game.facts)
+
+    play_stream(
+        lambda: next(orders, None),
+        check,
+        games=2,
+        load=lambda network, length: load_evaluator(network.path, length=length),
+        control=StreamControl(),
+        stats=StreamStats(),
+        until_empty=True,
+    )
+    mark = _mark()
+    if mark is not None:
+        mark.touch()
+
+
+if __name__ == "__main__":
+    main()
