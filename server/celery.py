@@ -6,6 +6,7 @@ is work: what is due can always be read from the database.
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -14,11 +15,23 @@ from django.conf import settings
 
 from server import broker
 
+logger = logging.getLogger(__name__)
+
 broker.install()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.settings")
 app = Celery("tengen")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+def send_hint(task: str) -> bool:
+    """Say that there is work for ``task``. Never fails: beat says the same from time to time; False = not sent."""
+    try:
+        app.send_task(task)
+    except Exception as error:  # whatever the broker's transport raises
+        logger.warning("no message for %s, the schedule will reach it: %s", task, error)
+        return False
+    return True
 
 
 def make_broker_folders() -> None:

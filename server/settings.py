@@ -218,6 +218,9 @@ if BROKER_URL.startswith("filesystem:"):
         "control_folder": str(BROKER_FOLDER / "control"),
         "polling_interval": 0.05,
     }
+else:
+    # Who sends a message to a broker that is away is told so at once; workers and beat wait for it in their own ways.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"max_retries": 0}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_TIMEOUT = 2
 CELERY_TASK_PUBLISH_RETRY = False  # a message is a hint; beat gives it again, and a request must not wait for a broker
@@ -235,8 +238,11 @@ CELERY_TIMEZONE = "UTC"
 
 
 def _every(seconds: float, task: str) -> dict[str, Any]:
-    """A periodic task; a message that nobody took before the next one is due is void."""
-    return {"task": task, "schedule": seconds, "options": {"expires": seconds}}
+    """A periodic task; a message that nobody took before the next one is due is void.
+
+    Beat may wait, and has to: it renews its connection to a broker that was restarted only where it sends again.
+    """
+    return {"task": task, "schedule": seconds, "options": {"expires": seconds, "retry": True}}
 
 
 CELERY_BEAT_SCHEDULE = {

@@ -25,7 +25,7 @@ from django.utils import timezone
 
 from common.wire import GameUpload, TrainingGameUpload
 from server.accounts.models import Contributor
-from server.celery import app
+from server.celery import send_hint
 from server.errors import GameExists, GameRefused
 from server.games.counting import Counts, counts_of
 from server.games.models import Game, GameKind, GameState
@@ -47,6 +47,8 @@ MAX_AUDITS: Final = 3
 """Audits that may fail by error or by a dying worker before a game is set aside."""
 _HINT_INTERVAL: Final = 0.5
 """Seconds between two messages of one process; what arrives in between is found by the same audit, or by beat."""
+_BROKER_AWAY: Final = 10.0
+"""Seconds without further messages after one that could not be sent: each try may hold an upload up."""
 
 
 # --------------------------------------------------------------------------------------------------------- receiving
@@ -172,10 +174,8 @@ def audit_hint() -> None:
     if time.monotonic() - _last_hint < _HINT_INTERVAL:
         return
     _last_hint = time.monotonic()
-    try:
-        app.send_task(AUDIT_TASK)
-    except Exception as error:  # whatever the broker's transport raises
-        logger.warning("no message to the audit, the schedule will reach it: %s", error)
+    if not send_hint(AUDIT_TASK):
+        _last_hint = time.monotonic() + _BROKER_AWAY
 
 
 # ---------------------------------------------------------------------------------------------------------- auditing

@@ -6,18 +6,22 @@ The services, and torch with them, are imported by the first task, since every w
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Final
 
 from celery import shared_task
 from celery.signals import worker_shutting_down
 
+from server.celery import send_hint
 from server.runs import selectors as runs
 
 stopping = threading.Event()
 """Set when this process is asked to end: the running slice stops and saves."""
 
 
-@shared_task(ignore_result=True)
+TRAIN_TASK: Final = "server.training.tasks.train"
+
+
+@shared_task(name=TRAIN_TASK, ignore_result=True)
 def train() -> None:
     """Train every open run for a slice; asks for the next slice itself while there is something to train."""
     from server.training import services
@@ -26,7 +30,7 @@ def train() -> None:
     for run in runs.open_runs():
         go_on |= services.training_slice(run, stopping)
     if go_on and not stopping.is_set():
-        train.delay()
+        send_hint(TRAIN_TASK)
 
 
 @worker_shutting_down.connect

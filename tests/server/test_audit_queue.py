@@ -242,7 +242,7 @@ def test_the_real_audit_reads_what_was_uploaded(play: Callable[..., Game]) -> No
 
 def test_hints_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Any] = []
-    monkeypatch.setattr(services.app, "send_task", sent.append)
+    monkeypatch.setattr("server.celery.app.send_task", sent.append)
     for _ in range(20):
         services.audit_hint()
     assert sent == [services.AUDIT_TASK]

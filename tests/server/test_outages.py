@@ -117,10 +117,13 @@ def test_broker_away(
         tried.append(name)
         raise ConnectionRefusedError
 
-    monkeypatch.setattr(services.app, "send_task", away)
+    monkeypatch.setattr("server.celery.app.send_task", away)
     with django_capture_on_commit_callbacks(execute=True):
         assert upload_training(client, anna, game_form(job)).status_code == 201
     assert tried == [services.AUDIT_TASK]
+    monkeypatch.setattr(services, "_HINT_INTERVAL", 0.0)
+    services.audit_hint()
+    assert tried == [services.AUDIT_TASK], "for a while nobody has to wait for that broker again"
 
 
 def test_an_unexpected_error_is_500_in_the_common_shape(
