@@ -21,6 +21,8 @@ def _relative(wire_path: str) -> str:
     return wire_path.removeprefix("/")
 
 
+handler500 = "server.web.views.trouble"
+
 urlpatterns = [
     path(_relative(wire.PATH_CURRENT_RUN), CurrentRunApi.as_view(), name="run-current"),
     path("api/runs/", RunListApi.as_view(), name="run-list"),

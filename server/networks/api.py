@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import IO, Any, Final
 
 from django.core.files.storage import default_storage
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -105,7 +106,10 @@ def model_file(request: HttpRequest, name: str) -> HttpResponseBase:
     """
     if request.method not in ("GET", "HEAD"):
         return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
-    network = network_by_name(name)
+    try:
+        network = network_by_name(name)
+    except (OperationalError, InterfaceError):
+        return HttpResponse(status=503)
     if network is None or network.is_random:
         return HttpResponse(status=404)
     size = network.file_bytes

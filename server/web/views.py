@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Final
 
 from django.core.paginator import Page, Paginator
+from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views import defaults
 from django.views.decorators.http import require_safe
 
 from server.accounts import selectors as accounts
@@ -128,3 +131,11 @@ def _run(name: str) -> Any:
 
 def _page(request: HttpRequest, found: QuerySet[Any]) -> Page[Any]:
     return Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+
+
+def trouble(request: HttpRequest) -> HttpResponse:
+    """Answer where a page raised: 503 while the database is away, else Django's 500. A template would ask it again."""
+    if not isinstance(sys.exception(), (OperationalError, InterfaceError)):
+        return defaults.server_error(request)
+    text = "The server's database is away at the moment. Please try again in a minute.\n"
+    return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8", headers={"Retry-After": "30"})

@@ -63,6 +63,12 @@ def test_database_away(client: Client, anna: Contributor, job: Job) -> None:
         assert_try_again(ask(client, anna))
         assert_try_again(client.get(wire.PATH_CURRENT_RUN))
         assert client.get("/healthz/").json()["database"] == "away"
+        client.raise_request_exception = False
+        page = client.get("/")
+        assert (page.status_code, page.headers["Retry-After"]) == (503, "30")
+        assert "database is away" in page.content.decode()
+        file = client.get("/models/any.bin.gz")
+        assert (file.status_code, file.content) == (503, b""), "KataGo's client writes a body into the network's file"
     assert client.get("/healthz/").status_code == 200
 
 
