@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from client.gtp_protocol import clean, serve
 from client.gtp_search import EngineSearch
 from client.selfplay.local import evaluator_loader, network_of
 from common.parameters import parse_engine
+from tests.katago import block
 from tests.oracles import oracle_path, records
 
 NET = "nets/g170-b6c96-s175395328-d26788732.bin.gz"
@@ -295,21 +295,6 @@ def strong() -> Iterator[Engine]:
     made = Engine(settings, search, length=9)
     yield made
     made.search.close()
-
-
-def block(text: str) -> dict[str, Any]:
-    """The answer to ``kata-raw-nn`` as numbers; maps as lists of rows."""
-    found: dict[str, Any] = {}
-    rows: list[list[float]] = []
-    for line in text.removeprefix("= ").splitlines():
-        words = line.split()
-        if len(words) == 1:
-            rows = found[words[0]] = []
-        elif words[0][0].isalpha() and words[0] != "NAN":
-            found[words[0]] = float(words[1])
-        else:
-            rows.append([float(word) for word in words])
-    return found
 
 
 def test_raw_outputs_are_those_of_katago(strong: Engine) -> None:
