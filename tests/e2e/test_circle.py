@@ -6,23 +6,18 @@ nets come out of training, the verdict of a gate out of uploaded games.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
-import psycopg2
 import pytest
 
 from common.rows import read_npz
-from deploy.installation import Installation, RunPlan
-from deploy.processes import Child, tail
+from deploy.processes import tail
+from tests.e2e.system import System, running_system
 
 pytestmark = pytest.mark.e2e
 
-PATIENCE_S = 300.0
 SETTINGS = {
     "recipe": "paper",
     "batch": 32,
@@ -39,84 +34,19 @@ TINY = "bSizes = 5\nbSizeRelProbs = 1\nmaxVisits = 8\nmaxMovesPerGame = 60\nkomi
 TINY_SELFPLAY = TINY + "cheapSearchVisits = 4\nreducedVisitsMin = 4\ncheapSearchProb = 0.5\n"
 
 
-class System:
-    """A running installation, the database's answers about it, and its children by name."""
-
-    def __init__(self, folder: Path) -> None:
-        self.installation = Installation(folder)
-        self.installation.start_database(durable=False)
-        settings, selfplay, gating = folder / "training.json", folder / "selfplay.cfg", folder / "gating.cfg"
-        from common.config_text import overlay
-        from common.parameters import default_text
-
-        settings.write_text(json.dumps(SETTINGS))
-        selfplay.write_text(overlay(default_text("selfplay", "7x7"), TINY_SELFPLAY))
-        gating.write_text(overlay(default_text("gating", "7x7"), TINY))
-        plan = RunPlan(
-            "tiny",
-            (
-                *(
-                    "--data-board-len",
-                    "5",
-                    "--architecture",
-                    "b2c16-bn",
-                    "--gate-games",
-                    "8",
-                    "--gate-required",
-                    "0.25",
-                ),
-                *("--selfplay-config", str(selfplay), "--gating-config", str(gating)),
-                *("--training-settings", str(settings), "--lease-seconds", "20"),
-            ),
-        )
-        self.installation.set_up(plan)
-        self.connection = psycopg2.connect(self.installation.environment()["DATABASE_URL"])
-        self.connection.autocommit = True
-        self.children = {
-            program.name: Child(program, self.installation.logs, program.environment)
-            for program in self.installation.server_programs()
-        }
-
-    def start_client(self) -> None:
-        program = self.installation.client_program(games_per_stream=8, streams=1)
-        self.children["client"] = Child(program, self.installation.logs, program.environment)
-
-    def ask(self, query: str) -> list[tuple[object, ...]]:
-        with self.connection.cursor() as cursor:
-            cursor.execute(query)
-            return cursor.fetchall()
-
-    def one(self, query: str) -> int:
-        (row,) = self.ask(query)
-        assert isinstance(row[0], int)
-        return row[0]
-
-    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            for child in self.children.values():
-                child.keep_alive()
-            if time.monotonic() > deadline:
-                logs = "\n".join(f"--- {path.name}\n{tail(path, 12)}" for path in self.installation.logs.iterdir())
-                state = self.ask("select activity, trouble, samples from training_trainingstate")
-                pytest.fail(f"{what} did not come within {PATIENCE_S:.0f} s; training: {state}\n{logs}")
-            time.sleep(0.1)  # the pace at which the condition is asked for
-
-    def stop(self) -> None:
-        for child in reversed(list(self.children.values())):
-            child.stop()
-        self.connection.close()
-        self.installation.stop_database()
-
-
 @pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    folder = tmp_path_factory.mktemp("circle")
-    for parent in (folder, *list(folder.parents)[:2]):
-        parent.chmod(0o755)  # started by root, PostgreSQL runs as another user
-    running = System(folder)
-    yield running
-    running.stop()
+def system() -> Iterator[System]:
+    with running_system(
+        "tiny",
+        *("--data-board-len", "5", "--architecture", "b2c16-bn", "--lease-seconds", "20"),
+        *("--gate-games", "8", "--gate-required", "0.25"),
+        texts="7x7",
+        selfplay=TINY_SELFPLAY,
+        gating=TINY,
+        training=SETTINGS,
+    ) as running:
+        running.start_server()
+        yield running
 
 
 def test_games_are_played_audited_trained_on_and_a_network_is_promoted(system: System) -> None:
@@ -129,18 +59,17 @@ def test_games_are_played_audited_trained_on_and_a_network_is_promoted(system: S
     ((current,),) = system.ask("select n.name from runs_run r join networks_network n on n.id = r.current_network_id")
     assert str(current).startswith("tiny-b2c16-s")
     points = system.ask("select played, half_points, games from jobs_gate where state = 'passed'")
-    assert all(half >= 0.25 * 2 * games for _, half, games in points)  # type: ignore[operator]
+    assert all(half >= 0.25 * 2 * games for _, half, games in points)
 
 
 def test_files_on_disk_agree_with_the_database(system: System) -> None:
-    files = Path(system.installation.environment()["DATA_DIR"]) / "files"
     found = system.ask(
         "select rows_file, num_training_rows, sgf_file, uid from games_game where kind = 'training' limit 50"
     )
     assert found
     for rows_file, count, sgf_file, uid in found:
-        assert read_npz((files / str(rows_file)).read_bytes(), length=5).count == count
-        assert f"gameHash={uid}" in (files / str(sgf_file)).read_text()
+        assert read_npz((system.files / rows_file).read_bytes(), length=5).count == count
+        assert f"gameHash={uid}" in (system.files / sgf_file).read_text()
     counted = system.one("select sum(num_training_rows)::int from games_game where state = 'counted'")
     assert system.one("select training_rows::int from runs_runtotals") <= counted  # more may have come in between
 
