@@ -132,7 +132,7 @@ def _child_value(
     parameters: np.void,
 ) -> float:
     """Selection value of an existing child; ``forced_total`` is the children's weight at a root that forces, else 0."""
-    prior = edge["prior"]
+    prior = float(edge["prior"])
     if forced_total > 0.0 and is_forced(prior, weight, forced_total, parameters["root_desired_per_child_visits_coeff"]):
         return FORCED
     utility = child["utility"] if weight > 0.0 else urgency
@@ -170,7 +170,7 @@ def select_move(
         edge = edges[e]
         weights[count] = edge_weight(edge, nodes[edge["child"]])
         if edge["prior"] >= 0.0:
-            visited_prior += edge["prior"]
+            visited_prior += float(edge["prior"])
             total += weights[count]
         count += 1
         e = edge["next_edge"]
@@ -190,6 +190,8 @@ def select_move(
     if node["next_position"] == UNKNOWN_POSITION:
         node["next_position"] = best_unentered(node, edges, priors, scratch.entered)
     position = node["next_position"]
-    if position != NO_POSITION and selection_value(sign, urgency, scale, priors[position], 0.0) > best_value:
-        return NO_EDGE, position
+    if position != NO_POSITION:
+        prior = float(priors[position])
+        if selection_value(sign, urgency, scale, prior, 0.0) > best_value:
+            return NO_EDGE, position
     return best_edge, NO_POSITION

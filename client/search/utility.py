@@ -51,10 +51,15 @@ def _round_half_away(x: float) -> float:
 def expected_score_value(
     table: FloatArray, mean: float, stdev: float, centre: float, scale: float, sqrt_area: float
 ) -> float:
-    """E[(2/pi) atan((score - centre) / (scale sqrt_area))] for a normal score; bilinear in `score_table`."""
+    """E[(2/pi) atan((score - centre) / (scale sqrt_area))] for a normal score; bilinear in `score_table`.
+
+    NaN for a mean or stdev that is not finite.
+    """
     factor = _TABLE_EDGE / (scale * sqrt_area)
     m = (mean - centre) * factor
     s = stdev * factor
+    if not (math.isfinite(m) and math.isfinite(s)):
+        return math.nan
     rounded = _round_half_away(m)
     along_mean = m - rounded + 0.5
     floor_s = math.floor(s)
