@@ -115,6 +115,7 @@ def _train(options: argparse.Namespace) -> int:
     processes = join_processes(device)
     if options.device == "cuda":
         device = torch.device("cuda", processes.rank % torch.cuda.device_count())
+        torch.cuda.set_device(device)  # NCCL sends plain data through the current device
     try:
         initial = load_net(options.start_from) if options.start_from else None
         config = _train_config(options, initial)

@@ -8,6 +8,7 @@ masks, is prepared when it is first needed.
 from __future__ import annotations
 
 import copy
+import traceback
 import warnings
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
@@ -163,9 +164,11 @@ class OpenVinoBackend:
 
     @staticmethod
     def has_bfloat16() -> bool:
-        """Whether this processor computes in bfloat16."""
-        import openvino
-
+        """Whether OpenVINO is here and this processor computes in bfloat16."""
+        try:
+            import openvino
+        except ImportError:
+            return False
         return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
     def run(self, size: int, *, full: bool) -> Raw:
@@ -232,6 +235,7 @@ class CudaBackend:
         self._pinned = (torch.from_numpy(planes).pin_memory(), torch.from_numpy(inputs).pin_memory())
         self.planes, self.global_inputs = self._pinned[0].numpy(), self._pinned[1].numpy()
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._pool = torch.cuda.graph_pool_handle()  # one memory for all graphs, as only one runs at a time
         self._graphs: dict[tuple[int, bool], Callable[[], Raw]] = {}
 
     def run(self, size: int, *, full: bool) -> Raw:
@@ -239,7 +243,10 @@ class CudaBackend:
         if replay is None:
             try:
                 replay = self._graphs[size, full] = self._capture(size, full)
-            except torch.OutOfMemoryError as error:
+            except RuntimeError as error:
+                if not _is_out_of_memory(error):
+                    raise
+                traceback.clear_frames(error.__traceback__)  # they hold the tensors that did fit
                 torch.cuda.empty_cache()
                 raise OutOfMemory(str(error)) from error
         return replay()
@@ -249,7 +256,8 @@ class CudaBackend:
         """Record the work for one batch size; the result replays it and waits for the outputs."""
         flat = Flat(self._net, full=full).eval()
         sources = tuple(pinned[:size] for pinned in self._pinned)
-        with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
+        exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=self.sixteen_bit)  # float32 means all of its bits
+        with torch.cuda.device(self._device), torch.cuda.stream(self._stream), exact:
             planes, inputs = (source.to(self._device) for source in sources)
 
             def forward() -> tuple[Tensor, ...]:
@@ -260,7 +268,7 @@ class CudaBackend:
                 forward()
             self._stream.synchronize()
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, stream=self._stream):
+            with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
                 outputs = forward()
             targets = [torch.empty(output.shape, pin_memory=True) for output in outputs]
         raw = Raw(*(target.numpy() for target in targets))
@@ -280,6 +288,15 @@ class CudaBackend:
     def close(self) -> None:
         self._graphs.clear()
         torch.cuda.empty_cache()
+
+
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether it is, or came while handling, an error of memory; one during a recording is followed by another."""
+    while error is not None:
+        if isinstance(error, torch.OutOfMemoryError):
+            return True
+        error = error.__context__
+    return False
 
 
 def _convert_trunk(net: Net, dtype: torch.dtype) -> None:

@@ -181,7 +181,8 @@ class Norm(nn.Module):
         """Mean and deviation [C] of this batch; moves the running ones towards them."""
         values = wide(x)
         if board.mask is None:
-            count = values.new_tensor(float(values.shape[0] * values.shape[2] * values.shape[3]))
+            # filled on the device: a copy from the host would make it wait
+            count = values.new_full((), values.shape[0] * values.shape[2] * values.shape[3])
         else:
             count = board.mask.sum()
         count = _sum_over_processes(count)

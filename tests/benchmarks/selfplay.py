@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def main() -> None:
         for architecture, edge, full, cheap, games, turns in CASES:
             network = _untrained(architecture, Path(folder))
             _play(network, _config(edge, full, cheap, 3), edge, games)  # compiles, loads and proves the net
-            with _timed_parts() as parts:
+            with timed_parts() as parts:
                 start = time.process_time()
                 finished, stats = _play(network, _config(edge, full, cheap, turns), edge, games)
                 seconds = time.process_time() - start
@@ -82,19 +82,19 @@ def _play(network: Network, text: str, edge: int, games: int) -> tuple[list[Fini
 
 
 @contextmanager
-def _timed_parts() -> Iterator[dict[str, float]]:
-    """Processor seconds spent in the search's trees and features, and in the net, while this is open."""
+def timed_parts(clock: Callable[[], float] = time.process_time) -> Iterator[dict[str, float]]:
+    """Seconds of ``clock`` spent in the search's trees and features, and in the net, while this is open."""
     parts = {"tree and features": 0.0, "net": 0.0}
 
     def timed(name: str, method: str) -> type[SearchPool]:
         original = getattr(SearchPool, method)
 
         def run(self: SearchPool) -> object:
-            start = time.process_time()
+            start = clock()
             try:
                 return original(self)
             finally:
-                parts[name] += time.process_time() - start
+                parts[name] += clock() - start
 
         return type("TimedPool", (stream_module.SearchPool,), {method: run})
 

@@ -1,0 +1,149 @@
+"""What nets need of a device other than the processor, checked without one.
+
+On the meta device every operation must find all its tensors there, and reading a number back is an error: what passes
+runs on a GPU without waiting for the host, which is what a CUDA graph can record. Arithmetic in 16 bits is the same
+modules' on the processor.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import sys
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from nets import backends
+from nets.averaging import Averager
+from nets.backends import Flat, OutOfMemory, Raw, TorchBackend
+from nets.config import named
+from nets.evaluator import TOLERANCE_16, NetEvaluator, make_evaluator
+from nets.losses import Losses, SekiScale, seki_share
+from nets.metrics import TermMeans
+from nets.model import Net
+from nets.targets import Targets, make_batch
+from nets.training_config import recipe_config
+from tests.benchmarks import gpu
+from tests.nets.made_rows import made_rows
+
+META = torch.device("meta")
+HALVES = [torch.float16, torch.bfloat16]
+FAMILIES = [
+    "b2c16",
+    "b2c16-bn",
+    "b1c6nbt-fson-mish-rvgl-bnh",
+    "b5c48h3tfr-fson-silu-rnh",
+    "b4c256h4nbttflrs-fson-mish-rsnh-q",
+    "b7c96h6kv3qk32v16tflrs-fson-silu",
+]
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("dtype", [*HALVES, torch.float32])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_inference_stays_on_the_device(name: str, dtype: torch.dtype, full: bool) -> None:
+    with META:
+        net = Net(named(name)).eval()
+    backends._convert_trunk(net, dtype)
+    planes = torch.empty(4, 22, 9, 9, device=META, dtype=dtype).contiguous(memory_format=torch.channels_last)
+    with torch.inference_mode():
+        outputs = Flat(net, full=full)(planes, torch.empty(4, 19, device=META, dtype=dtype))
+    assert all(output.device == META and output.dtype == torch.float32 for output in outputs)
+
+
+@pytest.mark.parametrize("smallest", [None, 5])
+@pytest.mark.parametrize(("name", "recipe"), [(FAMILIES[1], "paper"), (FAMILIES[2], "today"), (FAMILIES[3], "today")])
+def test_losses_and_gradients_stay_on_the_device(
+    name: str, recipe: str, smallest: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "autocast", lambda *arguments, **options: nullcontext())  # meta tensors have none
+    config = recipe_config(recipe, named(name), length=9)
+    with META:
+        net = Net(config.net).train()
+    batch = make_batch(made_rows(4, 9, smallest=smallest)).to(META)
+    targets, losses, seki = Targets(batch), Losses(config.net, config.recipe, device=META), SekiScale(META)
+    means, averager = TermMeans(losses.names, META), Averager(net, config.averaging)
+    scale = seki.update(seki_share(targets))
+    results = [losses(heads, targets, scale) for heads in net(batch.planes.float(), batch.global_inputs)]
+    torch.stack([result.total for result in results]).sum().backward()
+    means.add(results[0].sums, results[0].weights, results[0].total.detach(), batch.count)
+    averager.take(4)
+    averager.take(8)
+    found = [parameter.grad for parameter in net.parameters() if parameter.grad is not None]
+    assert found
+    assert all(gradient.device == META for gradient in found)
+
+
+class Rounded(TorchBackend):
+    """The trunk in 16 bits as on a GPU, on the processor."""
+
+    sixteen_bit = True
+
+    def __init__(self, net: Net, length: int, dtype: torch.dtype) -> None:
+        net = copy.deepcopy(net)
+        backends._convert_trunk(net, dtype)
+        super().__init__(net, length, 1, sizes=(4,))
+        self._dtype = dtype
+
+    def run(self, size: int, *, full: bool) -> Raw:
+        inputs = (torch.from_numpy(array[:size]).to(self._dtype) for array in (self.planes, self.global_inputs))
+        with torch.inference_mode():
+            return Raw(*(output.numpy() for output in self._flat[full](*inputs)))
+
+
+@pytest.mark.parametrize("edge", [7, 5])
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("name", FAMILIES[:4])
+def test_sixteen_bits_pass_the_self_tests_limit(name: str, dtype: torch.dtype, edge: int) -> None:
+    net = gpu.lively(name)
+    wanted, found = gpu.positions(8, 7, edge=edge), gpu.positions(8, 7, edge=edge)
+    for batch, backend in ((wanted, TorchBackend(net, 7, 1, sizes=(4,))), (found, Rounded(net, 7, dtype))):
+        NetEvaluator(net, backend, 7).run(batch, 8)
+    largest = gpu.differences(found, wanted)
+    assert 0.0 < max(largest.values()) < TOLERANCE_16, largest
+
+
+def test_memory_that_fails_while_a_graph_is_recorded() -> None:
+    def record() -> None:
+        try:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        finally:
+            raise RuntimeError("operation failed due to a previous error during capture")
+
+    with pytest.raises(RuntimeError) as caught:
+        record()
+    assert backends._is_out_of_memory(caught.value)
+    assert not backends._is_out_of_memory(RuntimeError("an illegal memory access was encountered"))
+
+
+def test_smaller_batches_where_memory_is_short(caplog: pytest.LogCaptureFixture) -> None:
+    class Small(TorchBackend):
+        def run(self, size: int, *, full: bool) -> Raw:
+            if size > 4:
+                raise OutOfMemory("no memory")
+            return super().run(size, full=full)
+
+    net = gpu.lively("b2c16")
+    wanted, found = gpu.positions(20, 7), gpu.positions(20, 7)
+    NetEvaluator(net, TorchBackend(net, 7, 1), 7).run(wanted, 20)
+    with caplog.at_level(logging.WARNING):
+        NetEvaluator(net, Small(net, 7, 1), 7).run(found, 20)
+    np.testing.assert_allclose(found.policy, wanted.policy, atol=1e-4)
+    assert "smaller ones" in caplog.text
+
+
+def test_a_machine_without_openvino_uses_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    evaluator = make_evaluator(gpu.lively("b2c16"), length=7)
+    assert "torch" in evaluator.description
+    evaluator.close()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here; the benchmark would run")
+def test_the_gpu_benchmark_says_that_there_is_no_gpu(capsys: Any) -> None:
+    gpu.main()
+    assert "no CUDA GPU" in capsys.readouterr().out
