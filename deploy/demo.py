@@ -31,6 +31,8 @@ if TYPE_CHECKING:  # needs Django, which is set up only once the database runs
     from deploy.status import RunStatus
 
 RUN_NAME: Final = "demo7"
+GAMES_PER_STREAM: Final = 32
+"""Few, so that a new network and a gate are taken up soon."""
 READY_WITHIN_S: Final = 60.0
 REFRESH_S: Final = 2.0
 LINE_EVERY_S: Final = 30.0
@@ -81,7 +83,7 @@ def run(folder: Path, port: int, hours: float | None, stop: threading.Event, con
         _set_up_django(installation)
         children = [_start(program, installation) for program in installation.server_programs()]
         _wait_until_ready(installation.url, children, stop)
-        children.append(_start(installation.client_program(), installation))
+        children.append(_start(installation.client_program(games_per_stream=GAMES_PER_STREAM), installation))
         _announce(installation, console)
         _watch(children, hours, stop, console)
         console.print("stopping: the client first, then the server …")
