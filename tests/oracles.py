@@ -18,9 +18,14 @@ import pytest
 _BESIDE = Path(__file__).resolve().parent.parent.parent / "shared"
 
 
+def oracle_root() -> Path:
+    """Where the folder is, or would be."""
+    return Path(os.environ.get("TENGEN_ORACLES") or _BESIDE)
+
+
 def oracle_path(relative: str) -> Path:
     """Path of an oracle file such as ``vectors/scoring.jsonl.gz`` or ``nets/README.md``."""
-    root = Path(os.environ.get("TENGEN_ORACLES") or _BESIDE)
+    root = oracle_root()
     if not root.is_dir():
         pytest.skip(f"no oracle folder: set TENGEN_ORACLES (looked at {root})")
     path = root / relative

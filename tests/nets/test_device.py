@@ -7,7 +7,6 @@ modules' on the processor.
 
 from __future__ import annotations
 
-import copy
 import logging
 import sys
 from contextlib import nullcontext
@@ -28,6 +27,7 @@ from nets.model import Net
 from nets.targets import Targets, make_batch
 from nets.training_config import recipe_config
 from tests.benchmarks import gpu
+from tests.benchmarks.rounding import Rounded
 from tests.nets.made_rows import made_rows
 
 META = torch.device("meta")
@@ -76,23 +76,6 @@ def test_losses_and_gradients_stay_on_the_device(
     found = [parameter.grad for parameter in net.parameters() if parameter.grad is not None]
     assert found
     assert all(gradient.device == META for gradient in found)
-
-
-class Rounded(TorchBackend):
-    """The trunk in 16 bits as on a GPU, on the processor."""
-
-    sixteen_bit = True
-
-    def __init__(self, net: Net, length: int, dtype: torch.dtype) -> None:
-        net = copy.deepcopy(net)
-        backends._convert_trunk(net, dtype)
-        super().__init__(net, length, 1, sizes=(4,))
-        self._dtype = dtype
-
-    def run(self, size: int, *, full: bool) -> Raw:
-        inputs = (torch.from_numpy(array[:size]).to(self._dtype) for array in (self.planes, self.global_inputs))
-        with torch.inference_mode():
-            return Raw(*(output.numpy() for output in self._flat[full](*inputs)))
 
 
 @pytest.mark.parametrize("edge", [7, 5])

@@ -1,0 +1,72 @@
+"""How far a trunk in 16 bits is from float32, with the modules that run on a GPU but on the processor.
+
+Random nets on scattered stones, and, where the folder of recorded outputs is, trained nets on positions of real games
+against what KataGo said. The processor sums in an order of its own, so a GPU's last digits differ.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+
+import torch
+
+from nets import backends
+from nets.backends import Raw, TorchBackend
+from nets.evaluator import NetEvaluator
+from nets.model import Net
+from tests.benchmarks import gpu
+from tests.nets.rawnet import compare
+from tests.oracles import records
+
+CASES = [("b2c32", 7), ("b6c96", 9), ("b10c128", 9), (gpu.NBT, 9), (gpu.LARGE, 9), (gpu.TRANSFORMER, 9)]
+HALVES = {name: gpu.DTYPES[name] for name in ("float16", "bfloat16")}
+RECORDS = 24
+
+
+class Rounded(TorchBackend):
+    """The trunk in 16 bits as on a GPU, on the processor."""
+
+    sixteen_bit = True
+
+    def __init__(self, net: Net, length: int, dtype: torch.dtype) -> None:
+        net = copy.deepcopy(net)
+        backends._convert_trunk(net, dtype)
+        super().__init__(net, length, 1, sizes=(4,))
+        self._dtype = dtype
+
+    def run(self, size: int, *, full: bool) -> Raw:
+        inputs = (torch.from_numpy(array[:size]).to(self._dtype) for array in (self.planes, self.global_inputs))
+        with torch.inference_mode():
+            return Raw(*(output.numpy() for output in self._flat[full](*inputs)))
+
+
+def _evaluator(net: Net, length: int, backend: TorchBackend) -> NetEvaluator:
+    evaluator = NetEvaluator(net, backend, length)
+    evaluator._proved |= {False, True}  # what fails the self-test is to be measured as well
+    return evaluator
+
+
+def main() -> None:
+    """Largest differences by quantity, scores relative above 1 point."""
+    for (name, length), (title, dtype) in itertools.product(CASES, HALVES.items()):
+        net = gpu.lively(name)
+        wanted, found = gpu.positions(8, length), gpu.positions(8, length)
+        _evaluator(net, length, TorchBackend(net, length, 1, sizes=(4,))).run(wanted, 8)
+        _evaluator(net, length, Rounded(net, length, dtype)).run(found, 8)
+        print(f"{name} {length}×{length} {title}: {gpu.differences(found, wanted)}", flush=True)
+    if not gpu.have_records():
+        print("no folder of recorded outputs: trained nets are left out")
+        return
+    load = functools.cache(gpu.recorded_net)
+    trained = [record for record in records("rawnet_nets") if record["net"].startswith("b7c96h3tfrs")]
+    for title, dtype in HALVES.items():
+        for name, chosen in ((gpu.RECORDED_NET, list(records("rawnet"))), (trained[0]["net"], trained)):
+
+            def evaluator(net: str, length: int, dtype: torch.dtype = dtype) -> NetEvaluator:
+                return _evaluator(load(net), length, Rounded(load(net), length, dtype))
+
+            compared, found = compare(chosen[:RECORDS], evaluator, name, length=19)
+            largest = {quantity: float(f"{value:.2g}") for quantity, value in found.items()}
+            print(f"{name} {title}, {compared} recorded positions: {largest}", flush=True)
