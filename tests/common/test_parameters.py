@@ -68,7 +68,7 @@ def test_the_shipped_texts_hold_the_numbers_of_the_paper() -> None:
         5,
     )
     small = parse_selfplay(default_text("selfplay", "7x7"), data_board_len=7)
-    assert (small.init.b_sizes, small.init.longest_side, small.search.max_visits) == ((7,), 7, 100)
+    assert (small.init.b_sizes, small.init.longest_side, small.search.max_visits) == ((7,), 7, 60)
     assert parse_match(default_text("gating", "7x7"), data_board_len=7).init.komi_mean == 9.0
 
 

@@ -247,8 +247,9 @@ def test_every_integer_that_is_wrong_is_refused(source: Path, tmp_path: Path) ->
     trunk = pieces.index(b"trunk\n")
     allowed = {trunk + offset for offset in (3, 4, 5, 6)}  # sizes that the header only states
     allowed.add(pieces.index(b"150.0\n") + 2)  # pass-alive areas as if suicide were legal
-    if b"model.norm_trunkfinal\n" in pieces and pieces[trunk + 7] == b"1\n":
-        allowed.add(pieces.index(b"model.norm_trunkfinal\n") + 3)  # an RMS tip may be spatial or not
+    if pieces[trunk + 7] == b"1\n":
+        spatial = pieces.index(b"model.norm_trunkfinal\n") + 3
+        allowed |= {spatial} if pieces[spatial] == b"0\n" else set()  # 1 is as good as 0, but 2 is not
     assert harmless == allowed
 
 
