@@ -141,7 +141,7 @@ class Player:
                     told = True
                 if self._control.stop_now.wait(SPOOL_RETRY_S):
                     return
-        self.tell(Spooled(kind, game.facts.game_length, game.facts.num_training_rows))
+        self.tell(Spooled(kind, game.facts.num_training_rows))
 
     def _talk(self) -> None:
         """Hear the parent, and tell it the progress now and then."""

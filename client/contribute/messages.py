@@ -42,7 +42,6 @@ class Spooled:
     """Child to parent: a finished game lies in the spool."""
 
     kind: str
-    moves: int
     rows: int
 
 

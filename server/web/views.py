@@ -49,6 +49,8 @@ def run_page(request: HttpRequest, name: str) -> HttpResponse:
         "run": run,
         "totals": run.totals,
         "samples": training.samples_trained(run),
+        "activity": training.activity(run),
+        "trouble": training.trouble(run),
         "curve": curve,
         "newest_first": curve[::-1],
         "chart": charts.rating_chart(curve),
