@@ -156,7 +156,7 @@ class Player:
     def _progress(self) -> None:
         if time.monotonic() - self._last_progress >= PROGRESS_EVERY_S:
             self._last_progress = time.monotonic()
-            self.tell(Progress(self._stats.games_running, self._stats.moves, self._stats.evaluations))
+            self.tell(Progress(self._stats.games_running, self._stats.evaluations))
 
     def _hear(self, message: Job | Stop) -> None:
         if isinstance(message, Job):

@@ -190,7 +190,6 @@ class Contributor:
     def _current_totals(self) -> Totals:
         totals = self._totals
         totals.running = sum(progress.games_running for progress in self._latest.values())
-        totals.moves = sum(progress.moves for progress in self._latest.values())
         totals.evaluations = sum(progress.evaluations for progress in self._latest.values())
         totals.sent, totals.refused = self._uploader.sent, self._uploader.refused
         totals.waiting = self._spool.count()

@@ -21,7 +21,6 @@ class Totals:
     selfplay_games: int = 0
     match_games: int = 0
     rows: int = 0
-    moves: int = 0
     evaluations: int = 0
     sent: int = 0
     refused: int = 0

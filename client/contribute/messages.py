@@ -58,7 +58,6 @@ class Progress:
     """Child to parent, every few seconds: totals since the child's start."""
 
     games_running: int
-    moves: int
     evaluations: int
 
 
