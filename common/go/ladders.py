@@ -29,6 +29,9 @@ MAX_PLAYED: Final = 25000
 _AREA: Final = MAX_LENGTH * MAX_LENGTH
 _MAX_DEPTH: Final = 3 * _AREA // 2
 
+_NONE: Final[Any] = np.int64(NO_POINT)
+"""NO_POINT as a variable, see `_wide`."""
+
 _CAPTURED: Final = 0
 _ESCAPED: Final = 1
 _OPEN: Final = 2
@@ -71,6 +74,12 @@ LADDER_SCRATCH: Final = np.dtype(
     ],
     align=True,
 )
+
+
+@njit(cache=True, nogil=True)
+def _wide(number: Any) -> Any:
+    """A number of an array for passing on: numba compiles a function for every width (and constant) it is given."""
+    return np.int64(number)
 
 
 # -- the search's board --
@@ -204,7 +213,7 @@ def _play(board: Any, point: int, colour_played: int, frame: Any) -> None:
     for offset in NEIGHBOURS:
         near = point + offset
         if colour[near] == colour_played and heads[near] != head:
-            head = _merge(board, head, heads[near], frame)
+            head = _merge(board, head, _wide(heads[near]), frame)
     if frame["captures"] == 1 and size[frame["captured"][0]] == 1 and size[head] == 1 and liberties[head] == 1:
         board["ko_point"] = last
 
@@ -339,7 +348,7 @@ def _capturing_moves(board: Any, head: int, begin: int) -> int:
         for offset in NEIGHBOURS:
             near = stone + offset
             if colour[near] == attacker and liberties[heads[near]] == 1:
-                move = _liberty(board, heads[near], NO_POINT)
+                move = _liberty(board, _wide(heads[near]), _NONE)
                 known = False
                 for index in range(begin, end):
                     known |= moves[index] == move
@@ -398,7 +407,7 @@ def _liberties_after(board: Any, point: int, colour_played: int, frame: Any) -> 
 @njit(cache=True, nogil=True)
 def _is_double_ko_capture(board: Any, head: int, first: int, second: int, begin: int, frame: Any) -> bool:
     """Whether two kos leave the defender no way out of atari (rules.md 11, attacker node 2)."""
-    defender = board["colour"][head]
+    defender = _wide(board["colour"][head])
     attacker = 3 - defender
     if _empty_around(board, first) != 0 or _empty_around(board, second) != 0:
         return False
@@ -412,15 +421,15 @@ def _is_double_ko_capture(board: Any, head: int, first: int, second: int, begin:
 @njit(cache=True, nogil=True)
 def _enter_defender(board: Any, target: int, frame: Any) -> int:
     """Settles a node with the defender to move, or lists its moves from ``next_move`` on."""
-    head = board["chain_head"][target]
+    head = _wide(board["chain_head"][target])
     if board["chain_liberties"][head] >= 2 or board["ko_point"] != NO_POINT:
         return _ESCAPED
     moves = board["moves"]
     begin = frame["next_move"]
     end = _capturing_moves(board, head, begin)
-    extension = _liberty(board, head, NO_POINT)
+    extension = _liberty(board, head, _NONE)
     is_only_move = end == begin and board["depth"] + 1 < board["max_depth"]
-    if is_only_move and _extension_escapes(board, head, extension, NO_POINT):
+    if is_only_move and _extension_escapes(board, head, extension, _NONE):
         board["played"] += 1
         return _ESCAPED
     known = False
@@ -436,7 +445,7 @@ def _enter_defender(board: Any, target: int, frame: Any) -> int:
 @njit(cache=True, nogil=True)
 def _enter_attacker(board: Any, target: int, frame: Any) -> int:
     """Settles a node with the attacker to move, or lists its moves from ``next_move`` on."""
-    head = board["chain_head"][target]
+    head = _wide(board["chain_head"][target])
     liberties = board["chain_liberties"][head]
     if liberties <= 1:
         return _CAPTURED
@@ -444,7 +453,7 @@ def _enter_attacker(board: Any, target: int, frame: Any) -> int:
         return _ESCAPED
     moves = board["moves"]
     begin = frame["next_move"]
-    first = _liberty(board, head, NO_POINT)
+    first = _liberty(board, head, _NONE)
     second = _liberty(board, head, first)
     if _is_double_ko_capture(board, head, first, second, begin, board["frame"][board["depth"] + 1]):
         return _CAPTURED
@@ -459,7 +468,7 @@ def _enter_attacker(board: Any, target: int, frame: Any) -> int:
             moves[begin] = first if first_is_open else second
             frame["end_move"] = begin + 1
             return _OPEN
-    defender = board["colour"][head]
+    defender = _wide(board["colour"][head])
     if _order_score(board, second, defender) > _order_score(board, first, defender):
         first, second = second, first
     moves[begin] = first
@@ -497,7 +506,7 @@ def _search(board: Any, target: int, defender: int) -> int:
             if frame["next_move"] == frame["end_move"]:
                 verdict = _CAPTURED if defends else _ESCAPED
                 continue
-            move = moves[frame["next_move"]]
+            move = _wide(moves[frame["next_move"]])
             frame["next_move"] += 1
             mover = defender if defends else 3 - defender
             if move == board["ko_point"] or would_be_suicide(board, move, mover):
@@ -528,7 +537,7 @@ def _is_captured(board: Any, target: int) -> bool:
     board["ko_point"] = NO_POINT
     board["played"] = 0
     board["depth"] = 0
-    verdict = _search(board, target, board["colour"][target])
+    verdict = _search(board, target, _wide(board["colour"][target]))
     while board["depth"] > 0:
         _undo(board, board["frame"][board["depth"]])
         board["depth"] -= 1
@@ -539,7 +548,7 @@ def _is_captured(board: Any, target: int) -> bool:
 @njit(cache=True, nogil=True)
 def _works(board: Any, head: int, move: int, other: int, frame: Any) -> bool:
     """Whether the attacker's ``move`` at a liberty of a chain captures it; ``other`` is the chain's second liberty."""
-    attacker = 3 - board["colour"][head]
+    attacker = 3 - _wide(board["colour"][head])
     if move == board["ko_point"] or _extension_escapes(board, head, other, move):
         return False
     if would_be_suicide(board, move, attacker):
@@ -562,9 +571,9 @@ def _solve_all(area: int, ladder: Any, board: Any) -> None:
     for head in range(STRIDE, NUM_POINTS - STRIDE):
         if heads[head] != head or liberties[head] > 2:
             continue
-        first = _liberty(board, head, NO_POINT)
+        first = _liberty(board, head, _NONE)
         if liberties[head] == 1:
-            laddered = not _extension_escapes(board, head, first, NO_POINT) and _is_captured(board, head)
+            laddered = not _extension_escapes(board, head, first, _NONE) and _is_captured(board, head)
         else:
             second = _liberty(board, head, first)
             bit = 1 << (3 - board["colour"][head])
