@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from client.contribute.warmup import ensure_compiled
 from deploy.installation import CONTRIBUTOR, MAINTAINER, ROOT, Installation, RunPlan, SetupError
 from deploy.processes import Child, ProcessFailedError, Program
 
@@ -80,6 +81,7 @@ def run(folder: Path, port: int, hours: float | None, stop: threading.Event, con
     children: list[Child] = []
     try:
         installation.set_up(PLAN)
+        ensure_compiled(console.print)
         _set_up_django(installation)
         children = [_start(program, installation) for program in installation.server_programs()]
         _wait_until_ready(installation.url, children, stop)
