@@ -1,4 +1,5 @@
-# One image for the web process, the Celery workers, beat and the trainer: they differ by their command alone.
+# One image for the web process, the Celery workers, beat and the trainer: they differ by their command alone,
+# which compose.yaml names.
 # docker build -f deploy/server.Dockerfile -t tengen-server .
 FROM python:3.11-slim
 
@@ -18,4 +19,3 @@ RUN SECRET_KEY=build DATABASE_URL=postgresql:///unused python manage.py collects
 USER tengen
 ENV TENGEN_CACHE_DIR=/tmp/tengen PYTHONUNBUFFERED=1
 EXPOSE 8000
-CMD ["gunicorn", "server.wsgi", "--bind", "0.0.0.0:8000", "--workers", "3", "--timeout", "60"]
