@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.core.cache import cache
+from django.urls import clear_script_prefix
 
 from server.accounts.models import Contributor
 from server.games import services
@@ -31,3 +33,10 @@ def run(db: None) -> Run:
 def anna(db: None) -> Contributor:
     """A contributor."""
     return make_contributor("anna")
+
+
+@pytest.fixture(autouse=True)
+def no_base_path_is_left_behind() -> Iterator[None]:
+    """A request through WSGI leaves its base path in the thread, where Django's own test client does not clear it."""
+    yield
+    clear_script_prefix()
