@@ -96,24 +96,50 @@ def _capturing_moves(board: Any, head: int, begin: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _extension_escapes(board: Any, head: int, point: int, lost: int) -> bool:
-    """Whether it is plain that the chain has three liberties after a stone at its liberty ``point``.
+    """Whether the chain is sure to have three liberties after a stone at its liberty ``point``, its last one then.
+
+    Counts the empty neighbours of the point and the liberties of its owner's other chains beside it; captures are
+    left out, so the answer may be no where playing finds more.
 
     Args:
         lost: a liberty that the attacker will have taken by then, or NO_POINT.
     """
     colour = board["colour"]
     heads = board["chain_head"]
-    liberties = board["chain_liberties"]
-    defender = colour[head]
-    enough = 4 if lost == NO_POINT else 5  # the point itself is no liberty any more, nor is the lost one
-    empty = 0
+    found = 0
+    first = NO_POINT
+    second = NO_POINT
     for offset in NEIGHBOURS:
         near = point + offset
-        if colour[near] == EMPTY:
-            empty += near != lost
-        elif colour[near] == defender and heads[near] != head and liberties[heads[near]] >= enough:
+        if colour[near] == EMPTY and near != lost:
+            first, second = second, near
+            found += 1
+    if found >= 3:
+        return True
+    for offset in NEIGHBOURS:
+        near = point + offset
+        friend = heads[near]
+        if colour[near] != colour[head] or friend == head or board["chain_liberties"][friend] + found < 4:
+            continue
+        if board["chain_liberties"][friend] >= 5:
             return True
-    return empty >= 3
+        stone = near
+        for _ in range(board["chain_size"][friend]):
+            for other in NEIGHBOURS:
+                liberty = stone + other
+                if (
+                    colour[liberty] == EMPTY
+                    and liberty != point
+                    and liberty != lost
+                    and liberty != first
+                    and liberty != second
+                ):
+                    found += 1
+                    if found >= 3:
+                        return True
+                    first, second = second, liberty
+            stone = board["chain_next"][stone]
+    return False
 
 
 @njit(cache=True, nogil=True)

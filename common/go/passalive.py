@@ -1,8 +1,8 @@
 """Which stones and points are alive even if their owner always passes, and which areas live independently.
 
 Knows only the stones and chains of a STATE; no phases, no komi, no result (`common.go.scoring` turns areas into
-scores). Time is linear in the board's points. Nothing is allocated: the caller owns one AREA_SCRATCH record per thread,
-whose content means nothing between calls. Specification: rules.md 9.
+scores). Sets of points are rows of bits (`common.go.bitrows`). Nothing is allocated: the caller owns one AREA_SCRATCH
+record per thread, whose content means nothing between calls. Specification: rules.md 9.
 
 An *area* is an ``int8[NUM_POINTS]`` with the owner of each point (EMPTY, BLACK or WHITE); off the board it is EMPTY.
 A *region* of a colour is a maximal connected set of points without stones of that colour.
@@ -15,55 +15,101 @@ from typing import Any, Final
 import numpy as np
 from numba import njit
 
-from common.go.points import BLACK, EMPTY, NEIGHBOURS, NUM_POINTS, STRIDE, WALL, WHITE
+from common.go.bitrows import ROWS, beside, lowest_index, take_component
+from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NUM_POINTS, STRIDE, WHITE
 
 _MAX_VITAL: Final = 4
 """A region is vital for the chains around any one of its points at most, hence for four."""
-_UNSEEN: Final = -1
-_NO_REGION: Final = -2
-_ANY_CHAIN: Final = -1
-"""Count of vital chains before a point has named them."""
+_MAX_REGIONS: Final = (MAX_LENGTH * MAX_LENGTH + 1) // 2
+"""No two regions of a colour touch."""
 
 AREA_SCRATCH: Final = np.dtype(
     [
-        ("chains", np.int16),  # how many chains the colour in hand has
-        ("chain", np.int16, NUM_POINTS),  # their heads
-        ("regions", np.int16),  # how many regions it has
-        ("region_of", np.int16, NUM_POINTS),  # region of each point, _NO_REGION under its stones and off the board
-        ("member", np.int16, NUM_POINTS),  # points in order of discovery: region r is member[start[r]:start[r + 1]]
-        ("start", np.int16, NUM_POINTS + 1),
-        ("vital", np.int16, (NUM_POINTS, _MAX_VITAL)),  # heads of the chains for which a region is vital
-        ("vital_count", np.int8, NUM_POINTS),
-        ("contains_opponent", np.int8, NUM_POINTS),  # the three flags are per region
-        ("is_clean", np.int8, NUM_POINTS),
-        ("internal", np.int16, NUM_POINTS),  # points of a region with no stone of the colour beside them
+        # sets of points as rows of bits; the first axis is a colour
+        ("stones", np.int32, (3, ROWS)),
+        ("owned", np.int32, (3, ROWS)),  # the area in the making, of BLACK and WHITE
+        ("independent", np.int32, (3, ROWS)),
+        ("in_atari", np.int32, ROWS),
+        ("dame", np.int32, ROWS),
+        ("left", np.int32, ROWS),  # points that belong to no region or component yet
+        ("component", np.int32, ROWS),
+        ("alive", np.int32, ROWS),  # stones of living chains of the colour in hand
+        # chains of the colour in hand
+        ("chains", np.int16),
+        ("chain", np.int16, NUM_POINTS),  # heads
         ("chain_vital", np.int16, NUM_POINTS),  # at heads: regions that are vital for the chain
         ("chain_alive", np.int8, NUM_POINTS),  # at heads
-        ("dying_count", np.int16),
-        ("dying", np.int16, NUM_POINTS),  # stack of heads whose regions are not yet taken away
-        ("basic", np.int8, NUM_POINTS),  # calculate_area inside independent_life_area
+        # regions of the colour in hand
+        ("regions", np.int16),
+        ("region", np.int32, (_MAX_REGIONS, ROWS)),
+        ("first_row", np.int8, _MAX_REGIONS),
+        ("last_row", np.int8, _MAX_REGIONS),
+        ("is_undisputed", np.int8, _MAX_REGIONS),  # no stone of the opponent
+        ("is_small", np.int8, _MAX_REGIONS),  # at most one point has no stone of the colour beside it
+        ("is_clean", np.int8, _MAX_REGIONS),  # no chain that borders it is dead, as far as is known
+        ("vital", np.int16, (_MAX_REGIONS, _MAX_VITAL)),  # heads of the chains for which the region is vital
+        ("vital_count", np.int8, _MAX_REGIONS),
+        # `common.go.scoring`
+        ("member", np.int16, NUM_POINTS),
         ("seen", np.int8, NUM_POINTS),
     ],
     align=True,
 )
 
 
+# -- boards and rows --
+
+
 @njit(cache=True, nogil=True)
-def _start(state: Any, colour: int, scratch: Any) -> None:
-    """Lists the chains of ``colour``, alive and without vital regions so far; all other points are unseen."""
-    stones = state["colour"]
-    heads = state["chain_head"]
-    region_of = scratch["region_of"]
+def _read_stones(state: Any, scratch: Any) -> None:
+    """Stones and empty points of the board as rows."""
+    colours = state["colour"]
+    sets = scratch["stones"]
+    for row in range(ROWS):
+        for colour in range(3):
+            sets[colour, row] = 0
+    for row in range(1, state["y_size"] + 1):
+        black = 0
+        white = 0
+        first = row * STRIDE + 1
+        for x in range(state["x_size"]):
+            black |= (colours[first + x] == BLACK) << x
+            white |= (colours[first + x] == WHITE) << x
+        sets[BLACK, row] = black
+        sets[WHITE, row] = white
+        sets[EMPTY, row] = ((1 << state["x_size"]) - 1) ^ (black | white)
+
+
+@njit(cache=True, nogil=True)
+def _write_area(state: Any, sets: Any, area: Any) -> None:
+    """The owners of the sets of BLACK and WHITE as an area."""
     for point in range(NUM_POINTS):
-        region_of[point] = _NO_REGION if (stones[point] == colour) | (stones[point] == WALL) else _UNSEEN
+        area[point] = EMPTY
+    for row in range(1, state["y_size"] + 1):
+        black = sets[BLACK, row]
+        white = sets[WHITE, row]
+        first = row * STRIDE + 1
+        for x in range(state["x_size"]):
+            area[first + x] = ((black >> x) & 1) * BLACK + ((white >> x) & 1) * WHITE
+
+
+# -- chains and regions of one colour (rules.md 9.1) --
+
+
+@njit(cache=True, nogil=True)
+def _find_chains(state: Any, colour: int, scratch: Any) -> None:
+    """Lists the chains of ``colour``, without vital regions so far."""
+    heads = state["chain_head"]
     count = 0
-    for y in range(state["y_size"]):
-        first = (y + 1) * STRIDE + 1
-        for point in range(first, first + state["x_size"]):
-            if stones[point] == colour and heads[point] == point:
+    for row in range(1, state["y_size"] + 1):
+        bits = scratch["stones"][colour, row]
+        first = row * STRIDE + 1
+        while bits:
+            point = first + lowest_index(bits)
+            bits &= bits - 1
+            if heads[point] == point:
                 scratch["chain"][count] = point
                 scratch["chain_vital"][point] = 0
-                scratch["chain_alive"][point] = 1
                 count += 1
     scratch["chains"] = count
 
@@ -106,160 +152,164 @@ def _narrow_vital(state: Any, point: int, vital: Any, count: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _flood_region(state: Any, colour: int, seed: int, suicide: bool, scratch: Any) -> None:
-    """Appends the region of ``colour`` that contains ``seed``, with all its attributes (rules.md 9.1)."""
-    stones = state["colour"]
-    region_of = scratch["region_of"]
-    member = scratch["member"]
-    region = scratch["regions"]
+def _find_vital(state: Any, colour: int, suicide: bool, region: int, scratch: Any) -> None:
+    """Lists the chains that touch every empty point of a region, or with ``suicide`` every point."""
+    points = scratch["region"][region]
     vital = scratch["vital"][region]
-    vital_count = _ANY_CHAIN
-    read = scratch["start"][region]
-    end = read + 1
-    member[read] = seed
-    region_of[seed] = region
-    internal = 0
-    contains_opponent = False
-    while read < end:
-        point = member[read]
-        read += 1
-        touches_colour = False
-        for offset in NEIGHBOURS:
-            neighbour = point + offset
-            if region_of[neighbour] == _UNSEEN:
-                region_of[neighbour] = region
-                member[end] = neighbour
-                end += 1
-            touches_colour |= stones[neighbour] == colour
-        internal += not touches_colour
-        is_empty = stones[point] == EMPTY
-        contains_opponent |= not is_empty
-        if vital_count != 0 and (is_empty or suicide):
-            if not touches_colour:
-                vital_count = 0
-            elif vital_count == _ANY_CHAIN:
-                vital_count = _first_vital(state, colour, point, vital)
-            else:
-                vital_count = _narrow_vital(state, point, vital, vital_count)
-    scratch["start"][region + 1] = end
-    scratch["internal"][region] = internal
-    scratch["contains_opponent"][region] = contains_opponent
+    count = _MAX_VITAL
+    is_first = True
+    for row in range(scratch["first_row"][region], scratch["last_row"][region] + 1):
+        bits = points[row] if suicide else points[row] & scratch["stones"][EMPTY, row]
+        while bits and count > 0:
+            point = row * STRIDE + 1 + lowest_index(bits)
+            bits &= bits - 1
+            count = _first_vital(state, colour, point, vital) if is_first else _narrow_vital(state, point, vital, count)
+            is_first = False
+    scratch["vital_count"][region] = count
+    for i in range(count):
+        scratch["chain_vital"][vital[i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _describe_region(state: Any, colour: int, suicide: bool, region: int, scratch: Any) -> None:
+    """Fills in all that is known of a region before chains die."""
+    points = scratch["region"][region]
+    own = scratch["stones"][colour]
+    opp_here = 0
+    internal = 0  # bits without an own stone beside them, up to two of them
+    unreachable = 0  # those among them that a vital chain would have to touch
+    for row in range(scratch["first_row"][region], scratch["last_row"][region] + 1):
+        here = points[row]
+        opp = here & ~scratch["stones"][EMPTY, row]
+        opp_here |= opp
+        inner = here & ~beside(own, row)
+        internal += (inner != 0) + (inner & (inner - 1) != 0)
+        unreachable |= inner if suicide else inner & ~opp
+    scratch["is_undisputed"][region] = opp_here == 0
+    scratch["is_small"][region] = internal <= 1
     scratch["is_clean"][region] = 1
-    scratch["vital_count"][region] = vital_count
-    scratch["regions"] = region + 1
+    scratch["vital_count"][region] = 0
+    if unreachable == 0:
+        _find_vital(state, colour, suicide, region, scratch)
 
 
 @njit(cache=True, nogil=True)
 def _find_regions(state: Any, colour: int, suicide: bool, scratch: Any) -> None:
     """Finds all regions of ``colour`` and counts the vital ones of each chain."""
-    region_of = scratch["region_of"]
-    scratch["start"][0] = 0
+    left = scratch["left"]
+    board = scratch["stones"]
+    for row in range(ROWS):
+        left[row] = board[EMPTY, row] | board[3 - colour, row]
     scratch["regions"] = 0
-    for y in range(state["y_size"]):
-        first = (y + 1) * STRIDE + 1
-        for point in range(first, first + state["x_size"]):
-            if region_of[point] == _UNSEEN:
-                _flood_region(state, colour, point, suicide, scratch)
-    for region in range(scratch["regions"]):
-        for i in range(scratch["vital_count"][region]):
-            scratch["chain_vital"][scratch["vital"][region, i]] += 1
+    for row in range(1, state["y_size"] + 1):
+        while left[row]:
+            region = scratch["regions"]
+            first_row, last_row = take_component(left, row, scratch["region"][region])
+            scratch["first_row"][region] = first_row
+            scratch["last_row"][region] = last_row
+            scratch["regions"] = region + 1
+            _describe_region(state, colour, suicide, region, scratch)
 
 
 @njit(cache=True, nogil=True)
-def _soil_regions(state: Any, head: int, scratch: Any) -> None:
-    """Takes the regions beside the dead chain ``head`` away from all chains; ``dying`` gets those that this kills."""
-    following = state["chain_next"]
-    region_of = scratch["region_of"]
-    is_clean = scratch["is_clean"]
-    chain_vital = scratch["chain_vital"]
-    chain_alive = scratch["chain_alive"]
-    stone = head
-    while True:
-        for offset in NEIGHBOURS:
-            region = region_of[stone + offset]
-            if region < 0 or not is_clean[region]:
-                continue
-            is_clean[region] = 0
-            for i in range(scratch["vital_count"][region]):
-                other = scratch["vital"][region, i]
-                chain_vital[other] -= 1
-                if chain_alive[other] and chain_vital[other] < 2:
-                    chain_alive[other] = 0
-                    scratch["dying"][scratch["dying_count"]] = other
-                    scratch["dying_count"] += 1
-        stone = following[stone]
-        if stone == head:
-            return
-
-
-@njit(cache=True, nogil=True)
-def _let_chains_die(state: Any, scratch: Any) -> None:
-    """Takes away chains with fewer than two vital regions, and the regions that these border, until nothing changes."""
-    chains = scratch["chains"]
-    deaths = 0
-    scratch["dying_count"] = 0
-    for index in range(chains):
+def _find_living(state: Any, scratch: Any) -> int:
+    """Marks the chains with two vital regions alive; returns how many."""
+    alive = scratch["alive"]
+    for row in range(ROWS):
+        alive[row] = 0
+    count = 0
+    for index in range(scratch["chains"]):
         head = scratch["chain"][index]
-        if scratch["chain_vital"][head] < 2:
-            scratch["chain_alive"][head] = 0
-            scratch["dying"][scratch["dying_count"]] = head
-            scratch["dying_count"] += 1
-    while scratch["dying_count"] > 0:
-        if deaths + scratch["dying_count"] == chains:  # nobody lives, and every region borders somebody
-            for region in range(scratch["regions"]):
-                scratch["is_clean"][region] = 0
-            return
-        scratch["dying_count"] -= 1
-        deaths += 1
-        _soil_regions(state, scratch["dying"][scratch["dying_count"]], scratch)
+        is_alive = scratch["chain_vital"][head] >= 2
+        scratch["chain_alive"][head] = is_alive
+        if is_alive:
+            count += 1
+            stone = head
+            for _ in range(state["chain_size"][head]):
+                alive[stone // STRIDE] |= 1 << (stone % STRIDE - 1)
+                stone = state["chain_next"][stone]
+    return count
 
 
 @njit(cache=True, nogil=True)
-def _mark_colour(state: Any, colour: int, safe_big: bool, unsafe_big: bool, suicide: bool, scratch: Any) -> None:
-    """Marks the pass-alive stones of ``colour`` and its regions in ``basic`` (rules.md 9.2, steps 1 and 2)."""
-    _start(state, colour, scratch)
+def _borders(points: Any, first_row: int, last_row: int, others: Any, exempt: Any) -> bool:
+    """Whether the set ``points`` lies beside one of ``others`` that is not in ``exempt``."""
+    for row in range(max(first_row - 1, 1), min(last_row + 1, ROWS - 2) + 1):
+        if beside(points, row) & others[row] & ~exempt[row]:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _let_chains_die(state: Any, colour: int, scratch: Any) -> None:
+    """Takes away chains with fewer than two vital regions, and the regions that these border, until nothing changes."""
+    own = scratch["stones"][colour]
+    living = _find_living(state, scratch)
+    while True:
+        for region in range(scratch["regions"]):
+            if not scratch["is_clean"][region]:
+                continue
+            first_row = scratch["first_row"][region]
+            last_row = scratch["last_row"][region]
+            # every region borders somebody, so nobody alive means nothing clean
+            if living == 0 or _borders(scratch["region"][region], first_row, last_row, own, scratch["alive"]):
+                scratch["is_clean"][region] = 0
+                for i in range(scratch["vital_count"][region]):
+                    scratch["chain_vital"][scratch["vital"][region, i]] -= 1
+        left = _find_living(state, scratch)
+        if left == living:
+            return
+        living = left
+
+
+# -- areas --
+
+
+@njit(cache=True, nogil=True)
+def _own_colour(state: Any, colour: int, safe_big: bool, unsafe_big: bool, suicide: bool, scratch: Any) -> None:
+    """Adds the pass-alive stones of ``colour`` and its regions to ``owned`` (rules.md 9.2, steps 1 and 2)."""
+    _find_chains(state, colour, scratch)
     if scratch["chains"] == 0:
         return
     _find_regions(state, colour, suicide, scratch)
-    _let_chains_die(state, scratch)
-    area = scratch["basic"]
-    for index in range(scratch["chains"]):
-        head = scratch["chain"][index]
-        if scratch["chain_alive"][head]:
-            stone = head
-            for _ in range(state["chain_size"][head]):
-                area[stone] = colour
-                stone = state["chain_next"][stone]
-    member = scratch["member"]
+    _let_chains_die(state, colour, scratch)
+    own = scratch["owned"][colour]
+    other = scratch["owned"][3 - colour]
+    for row in range(ROWS):
+        own[row] |= scratch["alive"][row]
+        other[row] &= ~scratch["alive"][row]
     for region in range(scratch["regions"]):
-        begin = scratch["start"][region]
-        end = scratch["start"][region + 1]
-        undisputed = not scratch["contains_opponent"][region]
-        if scratch["is_clean"][region] and (scratch["internal"][region] <= 1 or (safe_big and undisputed)):
-            for i in range(begin, end):
-                area[member[i]] = colour
-        elif unsafe_big and undisputed:
-            for i in range(begin, end):
-                if area[member[i]] == EMPTY:
-                    area[member[i]] = colour
+        points = scratch["region"][region]
+        undisputed = scratch["is_undisputed"][region] != 0
+        is_safe = scratch["is_clean"][region] and (scratch["is_small"][region] or (safe_big and undisputed))
+        if not is_safe and not (unsafe_big and undisputed):
+            continue
+        for row in range(scratch["first_row"][region], scratch["last_row"][region] + 1):
+            if is_safe:
+                own[row] |= points[row]
+                other[row] &= ~points[row]
+            else:
+                own[row] |= points[row] & ~other[row]
 
 
 @njit(cache=True, nogil=True)
-def _calculate_basic(
+def _calculate(
     state: Any, non_pass_alive_stones: bool, safe_big: bool, unsafe_big: bool, suicide: bool, scratch: Any
 ) -> None:
-    """`calculate_area` into the scratch record's ``basic``."""
-    basic = scratch["basic"]
-    basic[:] = EMPTY
+    """`calculate_area` into the sets ``owned``."""
+    owned = scratch["owned"]
+    stones = scratch["stones"]
+    _read_stones(state, scratch)
+    for row in range(ROWS):
+        owned[BLACK, row] = 0
+        owned[WHITE, row] = 0
     for colour in (BLACK, WHITE):
-        _mark_colour(state, colour, safe_big, unsafe_big, suicide, scratch)
+        _own_colour(state, colour, safe_big, unsafe_big, suicide, scratch)
     if non_pass_alive_stones:
-        stones = state["colour"]
-        for y in range(state["y_size"]):
-            first = (y + 1) * STRIDE + 1
-            for point in range(first, first + state["x_size"]):
-                if basic[point] == EMPTY:
-                    basic[point] = stones[point]
+        for row in range(ROWS):
+            nobodys = ~(owned[BLACK, row] | owned[WHITE, row])
+            owned[BLACK, row] |= stones[BLACK, row] & nobodys
+            owned[WHITE, row] |= stones[WHITE, row] & nobodys
 
 
 @njit(cache=True, nogil=True)
@@ -284,44 +334,54 @@ def calculate_area(
         scratch: an AREA_SCRATCH, changed in place.
     """
     # bool() makes variables of constants: numba would compile everything below once for each constant.
-    _calculate_basic(state, bool(non_pass_alive_stones), bool(safe_big), bool(unsafe_big), bool(suicide), scratch)
-    basic = scratch["basic"]
-    for point in range(NUM_POINTS):  # numba compiles `area[:] = basic` with string formatting for ten seconds
-        area[point] = basic[point]
+    _calculate(state, bool(non_pass_alive_stones), bool(safe_big), bool(unsafe_big), bool(suicide), scratch)
+    _write_area(state, scratch["owned"], area)
 
 
 @njit(cache=True, nogil=True)
-def _flood_component(state: Any, seed: int, scratch: Any) -> tuple[int, bool]:
-    """Collects the points of one owner around ``seed`` in ``member[0:size]``; returns size and whether seki-like."""
-    stones = state["colour"]
+def _read_weak_points(state: Any, scratch: Any) -> None:
+    """Stones in atari, and the points that nobody owns, which are all empty."""
     heads = state["chain_head"]
     liberties = state["chain_liberties"]
-    basic = scratch["basic"]
-    seen = scratch["seen"]
-    member = scratch["member"]
-    owner = basic[seed]
-    seen[seed] = 1
-    member[0] = seed
-    read = 0
-    size = 1
-    is_seki_like = False
-    while read < size:
-        point = member[read]
-        read += 1
-        if stones[point] == owner and liberties[heads[point]] == 1:
-            is_seki_like = True
-        for offset in NEIGHBOURS:
-            neighbour = point + offset
-            if stones[neighbour] == WALL:
-                continue
-            if basic[neighbour] == owner:
-                if not seen[neighbour]:
-                    seen[neighbour] = 1
-                    member[size] = neighbour
-                    size += 1
-            elif basic[neighbour] == EMPTY:  # dame: every stone is owned in `basic`
-                is_seki_like = True
-    return size, is_seki_like
+    owned = scratch["owned"]
+    stones = scratch["stones"]
+    for row in range(ROWS):
+        scratch["dame"][row] = stones[EMPTY, row] & ~(owned[BLACK, row] | owned[WHITE, row])
+        scratch["in_atari"][row] = 0
+    for row in range(1, state["y_size"] + 1):
+        bits = stones[BLACK, row] | stones[WHITE, row]
+        first = row * STRIDE + 1
+        found = 0
+        while bits:
+            x = lowest_index(bits)
+            bits &= bits - 1
+            found |= (liberties[heads[first + x]] == 1) << x
+        scratch["in_atari"][row] = found
+
+
+@njit(cache=True, nogil=True)
+def _keep_independent(state: Any, colour: int, scratch: Any) -> int:
+    """Collects the components of ``owned`` that are not seki-like in ``independent``; returns how many."""
+    left = scratch["left"]
+    component = scratch["component"]
+    stones = scratch["stones"][colour]
+    kept = scratch["independent"][colour]
+    for row in range(ROWS):
+        left[row] = scratch["owned"][colour, row]
+        kept[row] = 0
+    count = 0
+    for row in range(1, state["y_size"] + 1):
+        while left[row]:
+            first_row, last_row = take_component(left, row, component)
+            weak = 0
+            for here in range(first_row - 1, last_row + 2):
+                weak |= component[here] & stones[here] & scratch["in_atari"][here]
+                weak |= scratch["dame"][here] & beside(component, here) if 0 < here < ROWS - 1 else 0
+            if weak == 0:
+                count += 1
+                for here in range(first_row, last_row + 1):
+                    kept[here] |= component[here]
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -341,31 +401,18 @@ def independent_life_area(
     Returns:
         White's independent-life regions minus Black's (for the group tax).
     """
-    stones = state["colour"]
-    basic = scratch["basic"]
-    seen = scratch["seen"]
-    member = scratch["member"]
-    calculate_area(state, True, True, True, suicide, area, scratch)  # leaves its answer in `basic`, too
-    area[:] = EMPTY
-    seen[:] = 0
+    calculate_area(state, True, True, True, suicide, area, scratch)  # what counts is that it leaves its sets
+    _read_weak_points(state, scratch)
     white_excess = 0
-    for y in range(state["y_size"]):
-        first = (y + 1) * STRIDE + 1
-        for point in range(first, first + state["x_size"]):
-            owner = basic[point]
-            if owner == EMPTY or seen[point]:
-                continue
-            size, is_seki_like = _flood_component(state, point, scratch)
-            if not is_seki_like:
-                white_excess += 1 if owner == WHITE else -1
-                for i in range(size):
-                    area[member[i]] = owner
-    if keep_territories or keep_stones:
-        for y in range(state["y_size"]):
-            first = (y + 1) * STRIDE + 1
-            for point in range(first, first + state["x_size"]):
-                if (keep_stones and basic[point] == stones[point]) or (
-                    keep_territories and basic[point] != stones[point]
-                ):
-                    area[point] = basic[point]
+    for colour in (BLACK, WHITE):
+        count = _keep_independent(state, colour, scratch)
+        white_excess += count if colour == WHITE else -count
+        for row in range(ROWS):
+            stones = scratch["stones"][colour, row]
+            owned = scratch["owned"][colour, row]
+            if keep_stones:
+                scratch["independent"][colour, row] |= owned & stones
+            if keep_territories:
+                scratch["independent"][colour, row] |= owned & ~stones
+    _write_area(state, scratch["independent"], area)
     return white_excess
