@@ -11,6 +11,7 @@ the table of an exchange has the same gap. Here both are written beside and rena
 from __future__ import annotations
 
 import os
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from kombu.transport import TRANSPORT_ALIASES, filesystem
 from kombu.utils.json import dumps
 
 LOCK_FILE: Final = "tables.lock"
+_BINDING: Final = threading.Lock()
 
 
 class Channel(filesystem.Channel):
@@ -30,6 +32,15 @@ class Channel(filesystem.Channel):
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]  # kombu's own bases disagree
         name = f"{time_ns():020d}_{uuid.uuid4()}.{queue}.msg"
         _write(Path(self.data_folder_out) / name, dumps(payload))
+
+    def queue_bind(self, *args: Any, **kwargs: Any) -> None:
+        """Bind a queue; a thread that finds the binding known finds it in the exchange's table as well.
+
+        kombu notes a binding for all threads of the process before it writes the table, and a message that is sent in
+        between goes nowhere.
+        """
+        with _BINDING:
+            super().queue_bind(*args, **kwargs)
 
     def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
         entry = filesystem.exchange_queue_t(routing_key or "", pattern or "", queue or "")

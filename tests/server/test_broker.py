@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from kombu import Connection
 
 from server import broker
 
 MESSAGES = 200
+DEADLINE = 60.0  # seconds, of all threads together
 
 
 def connect(folder: Path) -> Connection:
@@ -18,6 +22,16 @@ def connect(folder: Path) -> Connection:
     for name in ("m", "c"):
         (folder / name).mkdir(exist_ok=True)
     return Connection("filesystem://localhost", transport_options=options | {"control_folder": str(folder / "c")})
+
+
+def run_together(*works: Callable[[], None]) -> None:
+    """Run each in a thread; one that does not end keeps neither the test nor the process."""
+    threads = [threading.Thread(target=work, daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + DEADLINE
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
 
 
 def test_every_message_arrives_whole_and_once(tmp_path: Path) -> None:
@@ -42,12 +56,34 @@ def test_every_message_arrives_whole_and_once(tmp_path: Path) -> None:
             for number in range(first, first + MESSAGES):
                 queue.put({"number": number, "filling": "x" * 5000})
 
-    threads = [threading.Thread(target=read) for _ in range(2)]
-    threads += [threading.Thread(target=write, args=(first,)) for first in (0, MESSAGES)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    run_together(read, read, lambda: write(0), lambda: write(MESSAGES))
     assert not faults
-    assert sorted(found) == list(range(2 * MESSAGES))
+    lost, double = set(range(2 * MESSAGES)) - set(found), len(found) - len(set(found))
+    assert (lost, double) == (set(), 0)
     assert list((tmp_path / "m").iterdir()) == []
+
+
+def test_a_message_sent_while_another_thread_binds_the_queue_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    binding, second_waits = threading.Event(), threading.Event()
+    bind = broker.Channel._queue_bind
+
+    def slow_bind(*args: str) -> None:
+        binding.set()
+        second_waits.wait(0.5)  # were it not kept waiting, the second would have sent by now
+        bind(*args)  # type: ignore[arg-type]
+
+    def first() -> None:
+        with connect(tmp_path) as connection, connection.SimpleQueue("bound") as queue:
+            queue.put(1)
+
+    def second() -> None:
+        binding.wait(DEADLINE)
+        with connect(tmp_path) as connection, connection.SimpleQueue("bound") as queue:
+            queue.put(2)
+        second_waits.set()
+
+    monkeypatch.setattr(broker.Channel, "_queue_bind", slow_bind)
+    run_together(first, second)
+    assert len(list((tmp_path / "m").glob("*.bound.msg"))) == 2
