@@ -8,6 +8,7 @@ from server.web import views
 
 app_name = "web"
 urlpatterns = [
+    path("favicon.ico", views.icon, name="icon"),
     path("", views.home, name="home"),
     path("runs/", views.run_list, name="runs"),
     path("runs/<str:name>/", views.run_page, name="run"),

@@ -9,7 +9,8 @@ from django.core.paginator import Page, Paginator
 from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.templatetags.static import static
 from django.views import defaults
 from django.views.decorators.http import require_safe
 
@@ -31,6 +32,12 @@ def home(request: HttpRequest) -> HttpResponse:
     """The current run, or the list of runs; a plain 200 for clients that test the connection."""
     run = runs.current_run()
     return run_list(request) if run is None else run_page(request, run.name)
+
+
+@require_safe
+def icon(request: HttpRequest) -> HttpResponse:
+    """The icon's address for pages that do not name it: the admin's, and bare answers of the API."""
+    return redirect(static("web/icon.svg"))
 
 
 @require_safe
