@@ -8,9 +8,11 @@ masks, is prepared when it is first needed.
 from __future__ import annotations
 
 import copy
+import gc
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +20,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from nets import cuda_kernels
 from nets.config import NUM_GLOBALS, NUM_PLANES, Activation
 from nets.layers import Act, Conv
 from nets.model import Net
@@ -231,6 +234,8 @@ class CudaBackend:
         self._device, self._dtype = device, dtype
         self._net = copy.deepcopy(net).to(device)
         _convert_trunk(self._net, dtype)
+        if self.sixteen_bit:
+            cuda_kernels.fuse(self._net.blocks, self._net.config.activation, dtype, device)
         planes, inputs = _buffers(self.sizes[-1], length)
         self._pinned = (torch.from_numpy(planes).pin_memory(), torch.from_numpy(inputs).pin_memory())
         self.planes, self.global_inputs = self._pinned[0].numpy(), self._pinned[1].numpy()
@@ -268,7 +273,7 @@ class CudaBackend:
                 forward()
             self._stream.synchronize()
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
+            with _nothing_is_freed(), torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
                 outputs = forward()
             targets = [torch.empty(output.shape, pin_memory=True) for output in outputs]
         raw = Raw(*(target.numpy() for target in targets))
@@ -288,6 +293,19 @@ class CudaBackend:
     def close(self) -> None:
         self._graphs.clear()
         torch.cuda.empty_cache()
+
+
+@contextmanager
+def _nothing_is_freed() -> Iterator[None]:
+    """Collect garbage now and not inside: the end of another net's graph would spoil a recording."""
+    gc.collect()
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _is_out_of_memory(error: BaseException | None) -> bool:

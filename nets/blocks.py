@@ -27,7 +27,18 @@ from nets.config import (
     Rope,
     walk_blocks,
 )
-from nets.layers import Act, Board, Conv, Norm, TokenNorm, linear, pool, transformer_linear, wide
+from nets.layers import (
+    Act,
+    Board,
+    Conv,
+    Norm,
+    TokenNorm,
+    linear,
+    pool,
+    preactivate,
+    transformer_linear,
+    wide,
+)
 
 _SLOWEST: Final = 1.0 / 50.0
 """Smallest initial frequency of learnable rotary embeddings, radians per point; the largest is 1."""
@@ -104,8 +115,8 @@ class ResidualBlock(nn.Module):
         self.conv2 = Conv(spec.mid, c, spec.kernel, act, around.last_scale, branch=branch)
 
     def forward(self, x: Tensor, board: Board) -> Tensor:
-        y = self.conv1(board.cut(self.act1(self.norm1(x, board))))
-        residual: Tensor = self.conv2(board.cut(self.act2(self.norm2(y, board))))
+        y = self.conv1(preactivate(self.norm1, self.act1, x, board))
+        residual: Tensor = self.conv2(preactivate(self.norm2, self.act2, y, board))
         return x + residual
 
 
@@ -133,11 +144,10 @@ class PoolingBlock(nn.Module):
         self.conv2 = Conv(regular, c, spec.kernel, act, around.last_scale, branch=branch)
 
     def forward(self, x: Tensor, board: Board) -> Tensor:
-        z = board.cut(self.act1(self.norm1(x, board)))
-        pooled = pool(board.cut(self.act_pool(self.norm_pool(self.conv_pool(z), board))), board)
+        z = preactivate(self.norm1, self.act1, x, board)
+        pooled = pool(preactivate(self.norm_pool, self.act_pool, self.conv_pool(z), board), board)
         added = self.linear_pool(pooled.to(z.dtype))
-        y = self.conv_regular(z) + added[:, :, None, None]
-        residual: Tensor = self.conv2(board.cut(self.act2(self.norm2(y, board))))
+        residual: Tensor = self.conv2(preactivate(self.norm2, self.act2, self.conv_regular(z), board, added))
         return x + residual
 
 
@@ -161,10 +171,10 @@ class NestedBlock(nn.Module):
         self.conv_out = Conv(spec.mid, c, 1, act, around.last_scale)
 
     def forward(self, x: Tensor, board: Board) -> Tensor:
-        y = self.conv_in(board.cut(self.act1(self.norm1(x, board))))
+        y = self.conv_in(preactivate(self.norm1, self.act1, x, board))
         for block in self.blocks:
             y = block(y, board)
-        residual: Tensor = self.conv_out(board.cut(self.act2(self.norm2(y, board))))
+        residual: Tensor = self.conv_out(preactivate(self.norm2, self.act2, y, board))
         return x + residual
 
 

@@ -373,10 +373,10 @@ def resuming() -> Iterator[Record]:
             for _ in range(5):
                 first.step()
             first.save()
-            wanted = [float(first.step().total) for _ in range(5)]
+            wanted = [float(first.step().total.detach()) for _ in range(5)]
             second = trainer_of(Path(folder), "b6c96-bn", 64, precision)
             resumed = second.resume()
-            found = [float(second.step().total) for _ in range(5)]
+            found = [float(second.step().total.detach()) for _ in range(5)]
             first.close()
             second.close()
         apart = max(abs(a - b) / abs(a) for a, b in zip(wanted, found, strict=True))
@@ -463,7 +463,7 @@ def stream(path: Path, device: str, games: int, begin: float, window: float) -> 
 
 PARTS = {
     "card": Part(card, 60),
-    "exactness": Part(exactness, 90),
+    "exactness": Part(exactness, 180),
     "recorded": Part(recorded, 90),
     "padding": Part(padding, 40),
     "failures": Part(failures, 60),

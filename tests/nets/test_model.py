@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from nets.config import NetConfig, Residual, TipKind, base_names, named, written
 from nets.exchange import config_of, module_of, record_of, trainable_module_of
 from nets.heads import HEADS, Source, heads_of, output_shape
 from nets.katago_file import NetFileError, read_net, write_net
-from nets.layers import BATCH_NORM_EPSILON, Board, Norm, initialise
+from nets.layers import BATCH_NORM_EPSILON, Act, Board, Norm, initialise
 from nets.model import Net, parameter_groups
 from tests.oracles import oracle_path
 
@@ -223,6 +224,50 @@ def test_batch_statistics_count_points_on_board() -> None:
     torch.testing.assert_close(y, expected)
     torch.testing.assert_close(norm.running_mean.double(), on.mean(1), atol=1e-6, rtol=1e-6)
     torch.testing.assert_close(norm.running_std.double(), std, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_full_boards_are_normed_in_training_as_masked_ones_are(channels: int) -> None:
+    torch.manual_seed(3)
+    full, masked = (Norm(channels, gamma=True, statistics=True).train() for _ in range(2))
+    with torch.no_grad():
+        full.gamma.normal_()
+        full.beta.normal_()
+        masked.load_state_dict(full.state_dict())
+    x = (3.0 * torch.randn(2, channels, 5, 5) + 1.0).contiguous(memory_format=torch.channels_last)
+    weights = torch.randn_like(x)
+    found = []
+    for norm, board in ((full, Board(None, 25.0)), (masked, Board(torch.ones(2, 1, 5, 5), torch.full((2, 1), 25.0)))):
+        values = x.clone().requires_grad_()
+        y = norm(values, board)
+        (y * weights).sum().backward()
+        found.append([y, values.grad, *(p.grad for p in norm.parameters()), norm.running_mean, norm.running_std])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, atol=2e-5, rtol=2e-5)
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_step_that_replaces_norm_and_activation_sees_all_that_they_see(name: str, full: bool) -> None:
+    net = _cached(name)
+    planes, inputs = boards([(6, 6), (6, 6) if full else (4, 5)], 6)
+    expected = net.infer(planes, inputs, full=full)
+    norms = [module for module in net.blocks.modules() if isinstance(module, Norm)]
+    kind = Act(net.config.activation)
+
+    def fused(norm: Norm, x: Tensor, bias: Tensor | None, board: Board) -> Tensor:
+        scale, shift = (each.view(1, -1, 1, 1) for each in norm.affine())
+        bias = torch.zeros(x.shape[:2]) if bias is None else bias
+        return board.cut(kind((x + bias.view(*x.shape[:2], 1, 1)) * scale + shift))
+
+    try:
+        for norm in norms:
+            norm.fused = partial(fused, norm)
+        for key, value in net.infer(planes, inputs, full=full).items():
+            torch.testing.assert_close(value, expected[key])
+    finally:
+        for norm in norms:
+            norm.fused = None
 
 
 def test_fixup_starts_as_the_identity_and_fixed_scales_count_blocks() -> None:
