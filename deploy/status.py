@@ -51,7 +51,7 @@ def read_status(run_name: str) -> RunStatus:
     current = run.current_network
     rated = {net.name: net for net in ratings.rating_curve(run_name)}
     strength = rated.get(current.name) if current else None
-    losses = training.loss_curve(run)
+    losses = training.loss_curve(training.sizes(run)[0])
     gate = next(iter(jobs.open_gates(run)), None)
     states = [network.state for network in networks.networks(run)]
     return RunStatus(

@@ -229,7 +229,7 @@ def _conclude(gate: Gate) -> None:
 
 
 def _promote(run: Run, network: Network) -> None:
-    """Make ``network`` current, with the run locked.
+    """Make ``network`` current, with the run locked; one of the next size makes that the run's size.
 
     Other open gates are over: older candidates are rejected, younger ones get a gate against the new network.
     """
@@ -237,7 +237,10 @@ def _promote(run: Run, network: Network) -> None:
     network.training_games_enabled = True
     network.save(update_fields=["state", "training_games_enabled"])
     run.current_network = network
-    run.save(update_fields=["current_network"])
+    if network.architecture and network.architecture == run.next_architecture:
+        run.architecture, run.next_architecture = run.next_architecture, ""
+        logger.info("run %s goes on with the size %s", run.name, run.architecture)
+    run.save(update_fields=["current_network", "architecture", "next_architecture"])
     logger.info("network %s is now the current one of run %s", network.name, run.name)
     for other in Gate.objects.select_for_update(no_key=True).filter(run=run, state=GateState.OPEN).order_by("pk"):
         _close_gate(other, GateState.SUPERSEDED)

@@ -10,7 +10,7 @@ from typing import Final
 
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from common.go.basics import MAX_LENGTH
 from common.wire import INPUTS_VERSION, MIN_DATA_BOARD_LENGTH
@@ -75,6 +75,12 @@ class Run(models.Model):
     gate_required = models.FloatField(default=0.5, help_text="Share of the points that a candidate needs, 0 to 1.")
 
     architecture = models.CharField(max_length=64, help_text="Name of the network's architecture, such as b10c128.")
+    next_architecture = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="The next size, trained beside the current one on the same rows. It offers candidates once its "
+        "losses have caught up, and takes the current one's place when one of them is promoted. Empty: none.",
+    )
     training_settings = models.JSONField(default=dict, blank=True, help_text="Settings of the trainer.")
 
     class Meta:
@@ -92,6 +98,7 @@ class Run(models.Model):
             models.CheckConstraint(condition=Q(rating_share__gte=0, rating_share__lte=1), name="run_rating_share"),
             models.CheckConstraint(condition=Q(lease_seconds__gte=1), name="run_lease_seconds"),
             models.CheckConstraint(condition=Q(gate_games__gte=1), name="run_gate_games"),
+            models.CheckConstraint(condition=~Q(next_architecture=F("architecture")), name="run_next_architecture"),
             models.CheckConstraint(condition=Q(gate_required__gte=0, gate_required__lte=1), name="run_gate_required"),
         )
 

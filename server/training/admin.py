@@ -9,15 +9,18 @@ from server.training.models import TrainingMetric, TrainingState
 
 @admin.register(TrainingState)
 class TrainingStateAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
-    """One line per run."""
+    """One line per run and size."""
 
-    list_display = ("run", "samples", "activity", "trouble", "lease_owner", "lease_until", "saved_at")
-    readonly_fields = ("run", "samples", "checkpoint", "previous_checkpoint", "saved_at", "last_candidate_samples")
+    list_display = ("run", "architecture", "samples", "activity", "trouble", "lease_owner", "lease_until", "saved_at")
+    readonly_fields = (
+        *("run", "architecture", "from_seed", "samples", "saved_at", "last_candidate_samples"),
+        *("checkpoint", "previous_checkpoint"),
+    )
 
 
 @admin.register(TrainingMetric)
 class TrainingMetricAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
     """What was measured."""
 
-    list_display = ("run", "samples", "rows", "samples_per_second", "waiting_share", "created_at")
-    list_filter = ("run",)
+    list_display = ("run", "architecture", "samples", "rows", "samples_per_second", "waiting_share", "created_at")
+    list_filter = ("run", "architecture")

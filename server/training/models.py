@@ -1,4 +1,4 @@
-"""How far the training of each run is, who trains it now, and what it measured.
+"""How far the training of each run and size is, who trains it now, and what it measured.
 
 Invariants are constraints. Written only by `server.training.services`. The state names a checkpoint in the storage, so
 that a trainer on another host can take over.
@@ -13,9 +13,13 @@ from server.runs.models import Run
 
 
 class TrainingState(models.Model):
-    """One run's training. A checkpoint and the numbers beside it are always of the same moment."""
+    """The training of one of a run's sizes. A checkpoint and the numbers beside it are always of the same moment."""
 
-    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="training")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="training")
+    architecture = models.CharField(max_length=64)
+    from_seed = models.BooleanField(
+        default=True, help_text="It began with the run's first network, if that has a file; not with random weights."
+    )
     samples = models.PositiveBigIntegerField(default=0, help_text="Trained up to the checkpoint.")
     checkpoint = models.CharField(max_length=200, blank=True, help_text="Name in the storage.")
     previous_checkpoint = models.CharField(max_length=200, blank=True, help_text="Kept until the next one is safe.")
@@ -28,19 +32,21 @@ class TrainingState(models.Model):
 
     class Meta:
         constraints = (
+            models.UniqueConstraint(fields=["run", "architecture"], name="training_once"),
             models.CheckConstraint(
                 condition=Q(checkpoint="", samples=0) | Q(checkpoint__gt=""), name="training_samples_need_checkpoint"
             ),
         )
 
     def __str__(self) -> str:
-        return f"training of {self.run_id}"
+        return f"training of {self.run_id}, {self.architecture}"
 
 
 class TrainingMetric(models.Model):
     """Mean losses over the steps that ended at ``samples``; trained again after a kill, they are written again."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="metrics")
+    architecture = models.CharField(max_length=64)
     samples = models.PositiveBigIntegerField()
     rows = models.PositiveBigIntegerField()
     losses = models.JSONField(help_text="Term -> mean.")
@@ -49,7 +55,7 @@ class TrainingMetric(models.Model):
     created_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=["run", "samples"], name="metric_once"),)
+        constraints = (models.UniqueConstraint(fields=["run", "architecture", "samples"], name="metric_once"),)
 
     def __str__(self) -> str:
-        return f"losses of {self.run_id} at {self.samples}"
+        return f"losses of {self.run_id}, {self.architecture}, at {self.samples}"

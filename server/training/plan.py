@@ -36,8 +36,8 @@ class TrainingPlan:
     """Length of one task."""
 
 
-def plan_of(run: Run) -> TrainingPlan:
-    """The plan of ``run``.
+def plan_of(run: Run, architecture: str) -> TrainingPlan:
+    """The plan of ``run`` for nets of ``architecture``.
 
     Raises:
         InvalidSettings: an unknown architecture, recipe or field, or a value out of range.
@@ -54,7 +54,7 @@ def plan_of(run: Run) -> TrainingPlan:
         for name in _FIXED:
             if name in settings:
                 raise ValueError(f"{name!r} is a field of the run itself")
-        base = recipe_config(recipe["name"], named(run.architecture), length=run.data_board_len).to_json()
+        base = recipe_config(recipe["name"], named(architecture), length=run.data_board_len).to_json()
         base["recipe"] |= recipe
         plan = TrainingPlan(TrainConfig.from_json(_merged(base, settings, "")), **own)
         if plan.shard_rows < 1 or plan.checkpoint_seconds <= 0 or not 0 < plan.slice_seconds <= 60:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from django.db.models import Max, QuerySet
+
 from server.runs.models import Run
 from server.training.models import TrainingMetric, TrainingState
 
@@ -19,23 +21,68 @@ class LossPoint:
     values: dict[str, float]
 
 
-def loss_curve(run: Run) -> list[LossPoint]:
-    """The losses of a run in order of samples, thinned to at most about `MAX_POINTS`; the newest is always there."""
-    found = list(TrainingMetric.objects.filter(run=run).order_by("samples").values_list("samples", "losses"))
+@dataclass(frozen=True)
+class Size:
+    """A network size that a run trains: its own, or the next one beside it (training.md 9)."""
+
+    run: Run
+    architecture: str
+
+    @property
+    def is_next(self) -> bool:
+        """Whether it is the one that is to take the place of the run's own."""
+        return self.architecture == self.run.next_architecture
+
+    @property
+    def state(self) -> QuerySet[TrainingState]:
+        """Its training, if it has begun."""
+        return TrainingState.objects.filter(run_id=self.run.pk, architecture=self.architecture)
+
+    def __str__(self) -> str:
+        return f"{self.run.name}, {self.architecture}"
+
+
+def sizes(run: Run) -> list[Size]:
+    """What ``run`` trains: its size first."""
+    return [Size(run, name) for name in (run.architecture, run.next_architecture) if name]
+
+
+def loss_curve(size: Size) -> list[LossPoint]:
+    """The losses of a size in order of samples, thinned to at most about `MAX_POINTS`; the newest is always there."""
+    found = list(_metrics(size).order_by("samples").values_list("samples", "losses"))
     step = max(1, len(found) // MAX_POINTS)
     return [LossPoint(samples, losses) for samples, losses in found[::-1][::step][::-1]]
 
 
+def recent_losses(size: Size, samples: int) -> list[dict[str, float]]:
+    """What was measured over the last so many samples; empty before there were as many."""
+    newest = _metrics(size).aggregate(newest=Max("samples"))["newest"] or 0
+    if newest < samples:
+        return []
+    return list(_metrics(size).filter(samples__gt=newest - samples).values_list("losses", flat=True))
+
+
 def samples_trained(run: Run) -> int:
-    """Samples up to the newest checkpoint."""
-    return TrainingState.objects.filter(run=run).values_list("samples", flat=True).first() or 0
+    """Samples of the run's size up to the newest checkpoint."""
+    return sizes(run)[0].state.values_list("samples", flat=True).first() or 0
 
 
 def trouble(run: Run) -> str:
     """Why a run does not train; empty if nothing is wrong."""
-    return TrainingState.objects.filter(run=run).values_list("trouble", flat=True).first() or ""
+    return _told(run, "trouble")
 
 
 def activity(run: Run) -> str:
-    """What a run's trainer does."""
-    return TrainingState.objects.filter(run=run).values_list("activity", flat=True).first() or ""
+    """What a run's trainers do."""
+    return _told(run, "activity")
+
+
+def _told(run: Run, field: str) -> str:
+    """A text of each size's state that has one, with the size's name where there are two."""
+    trained = sizes(run)
+    texts = [(size, size.state.values_list(field, flat=True).first()) for size in trained]
+    return "; ".join(text if len(trained) == 1 else f"{size.architecture}: {text}" for size, text in texts if text)
+
+
+def _metrics(size: Size) -> QuerySet[TrainingMetric]:
+    return TrainingMetric.objects.filter(run_id=size.run.pk, architecture=size.architecture)

@@ -1,4 +1,4 @@
-"""Training a run for a slice of time, under a lease, so that what is due can always be read from the database.
+"""Training a size of a run for a slice of time, under a lease: what is due can always be read from the database.
 
 A slice: take the lease; gather new rows; train for at most `plan.TrainingPlan.slice_seconds`; save when it is due; at
 the end of an epoch register the candidate. The checkpoint is in the storage before the state names it, and a candidate
@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 import uuid
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, Final
 
@@ -27,10 +28,12 @@ from common.npz import RowsError
 from nets.checkpoint import CheckpointError
 from nets.optimizer import DivergedError
 from nets.trainer import Outcome, SliceReport
+from nets.validation import has_caught_up
 from server.errors import InvalidSettings, Unavailable
 from server.networks.services import network_register
-from server.runs.models import Run, RunTotals
+from server.runs.models import RunTotals
 from server.training.models import TrainingMetric, TrainingState
+from server.training.selectors import Size, recent_losses
 from server.training.session import Session, open_session
 
 logger = logging.getLogger(__name__)
@@ -40,75 +43,82 @@ LEASE: Final = timedelta(seconds=60)
 HEARTBEAT_S: Final = 10.0
 
 OWNER: Final = f"{socket.gethostname()[:50]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-_sessions: dict[int, Session] = {}
+_sessions: dict[Size, Session] = {}
 
 
-def training_slice(run: Run, stopping: threading.Event) -> bool:
-    """Train ``run`` for a slice, if no other process does; True if it makes sense to go on at once.
+def training_slice(size: Size, stopping: threading.Event) -> bool:
+    """Train a size of a run for a slice, if no other process does; True if it makes sense to go on at once.
 
     A slice that is under way when ``stopping`` is set ends soon and saves.
     """
-    if not lease_take(run):
+    if not lease_take(size):
         return False
     try:
-        state = TrainingState.objects.get(run=run)
-        session = _session(run, state)
+        state = size.state.get()
+        session = _session(size, state)
         session.shards.update(lambda: not stopping.is_set())
         if session.candidate_due and session.trainer.samples > state.last_candidate_samples:
-            _register_candidate(run, session)
-        report = session.run(Heartbeat(run, stopping))
-        _record(run, report)
+            _offer_candidate(size, session)
+        report = session.run(Heartbeat(size, stopping))
+        _record(size, report)
         if session.save_due(report):
-            _save(run, session)
+            _save(size, session)
         if report.outcome is Outcome.EPOCH_DONE:
-            _register_candidate(run, session)
-        _note(run, activity=_describe(session, report), trouble="")
+            _offer_candidate(size, session)
+        _note(size, activity=_describe(session, report), trouble="")
         return report.outcome in (Outcome.TIME_OVER, Outcome.EPOCH_DONE, Outcome.STEPS_DONE)
     except (InvalidSettings, CheckpointError, DivergedError, RowsError, Unavailable, OSError) as error:
-        logger.exception("training of %s", run.name)
-        _forget(run)
-        _note(run, activity="", trouble=f"{error} (the trainer tries again by itself; its log has the details)")
+        logger.exception("training of %s", size)
+        _forget(size)
+        _note(size, activity="", trouble=f"{error} (the trainer tries again by itself; its log has the details)")
         return False
     finally:
-        lease_give_back(run)
+        lease_give_back(size)
 
 
 @worker_shutdown.connect
 def save_all(**_: Any) -> None:
     """Save what the sessions of this process have not saved yet, and end them; called when the worker ends."""
-    for run_id, session in list(_sessions.items()):
-        run = Run.objects.get(pk=run_id)
-        if session.unsaved and lease_take(run):
+    for size, session in list(_sessions.items()):
+        if session.unsaved and lease_take(size):
             try:
-                if TrainingState.objects.get(run=run).checkpoint == session.checkpoint:
-                    _save(run, session)
+                if size.state.get().checkpoint == session.checkpoint:
+                    _save(size, session)
             finally:
-                lease_give_back(run)
-        _forget(run)
+                lease_give_back(size)
+        _forget(size)
+
+
+def end_other_sessions(sizes: Collection[Size]) -> None:
+    """End this process's sessions of sizes that are no longer trained, and what their pages say of them."""
+    for size in set(_sessions) - set(sizes):
+        _forget(size)
+        _note(size, activity="", trouble="")
 
 
 # ------------------------------------------------------------------------------------------------------------- leases
 
 
-def lease_take(run: Run) -> bool:
-    """Take or renew this process's lease on the training of ``run``; False while another process holds it."""
-    TrainingState.objects.get_or_create(run=run)
+def lease_take(size: Size) -> bool:
+    """Take or renew this process's lease on the training of ``size``; False while another process holds it."""
+    TrainingState.objects.get_or_create(
+        run=size.run, architecture=size.architecture, defaults={"from_seed": not size.is_next}
+    )
     now = timezone.now()
     free = Q(lease_owner=OWNER) | Q(lease_until=None) | Q(lease_until__lt=now)
-    taken = TrainingState.objects.filter(free, run=run).update(lease_owner=OWNER, lease_until=now + LEASE)
-    return bool(taken)
+    return bool(size.state.filter(free).update(lease_owner=OWNER, lease_until=now + LEASE))
 
 
-def lease_give_back(run: Run) -> None:
-    """Let others train ``run``."""
-    TrainingState.objects.filter(run=run, lease_owner=OWNER).update(lease_owner="", lease_until=None)
+def lease_give_back(size: Size) -> None:
+    """Let others train ``size``."""
+    size.state.filter(lease_owner=OWNER).update(lease_owner="", lease_until=None)
 
 
 class Heartbeat:
     """Tells a trainer whether to stop, and renews the lease while it asks."""
 
-    def __init__(self, run: Run, stopping: threading.Event) -> None:
-        self._run = run
+    def __init__(self, size: Size, stopping: threading.Event) -> None:
+        self._size = size
         self._stopping = stopping
         self._renewed = time.monotonic()
 
@@ -118,33 +128,33 @@ class Heartbeat:
         if time.monotonic() - self._renewed < HEARTBEAT_S:
             return False
         self._renewed = time.monotonic()
-        return not lease_take(self._run)
+        return not lease_take(self._size)
 
 
 # -------------------------------------------------------------------------------------------------------------- parts
 
 
-def _session(run: Run, state: TrainingState) -> Session:
+def _session(size: Size, state: TrainingState) -> Session:
     """The session of this process if it stands where the state says, else a new one from the state's checkpoint."""
-    session = _sessions.get(run.pk)
+    session = _sessions.get(size)
     if session is not None and session.checkpoint == state.checkpoint:
         return session
-    _forget(run)
-    _note(run, activity="loading", trouble=state.trouble)
-    session = _sessions[run.pk] = open_session(run, state.checkpoint)
+    _forget(size)
+    _note(size, activity="loading", trouble=state.trouble)
+    session = _sessions[size] = open_session(size, state)
     return session
 
 
-def _forget(run: Run) -> None:
-    session = _sessions.pop(run.pk, None)
+def _forget(size: Size) -> None:
+    session = _sessions.pop(size, None)
     if session is not None:
         session.close()
 
 
-def _save(run: Run, session: Session) -> None:
+def _save(size: Size, session: Session) -> None:
     """Store a checkpoint, then name it in the state; the one before the previous goes."""
     with transaction.atomic():
-        state = TrainingState.objects.select_for_update().get(run=run)
+        state = size.state.select_for_update().get()
         outdated = state.previous_checkpoint
         state.previous_checkpoint = state.checkpoint
         state.checkpoint = session.save()
@@ -155,36 +165,51 @@ def _save(run: Run, session: Session) -> None:
         default_storage.delete(outdated)
 
 
-def _register_candidate(run: Run, session: Session) -> None:
-    """Export the averaged net and register it; done again after a kill, it is the same network."""
-    samples = session.trainer.samples
+def _offer_candidate(size: Size, session: Session) -> None:
+    """Export the averaged net and register it; done again after a kill, it is the same network.
+
+    A next size offers nothing until its losses have caught up (training.md 9).
+    """
+    samples, run = session.trainer.samples, size.run
     run.refresh_from_db()
+    if size.architecture != run.architecture and not _next_size_is_due(size, session):
+        return
     rows = RunTotals.objects.get(run=run).training_rows
-    name = f"{run.name}-{_architecture_word(run)}-s{samples}"
+    name = f"{run.name}-{_architecture_word(size.architecture)}-s{samples}"
     path = session.export(name)
     network_register(
         run=run,
         name=name,
         path=path,
-        architecture=run.architecture,
+        architecture=size.architecture,
         parent=run.current_network,
         train_step=samples,
         data_rows=rows,
     )
     path.unlink()
-    TrainingState.objects.filter(run=run).update(last_candidate_samples=samples)
+    size.state.update(last_candidate_samples=samples)
 
 
-def _architecture_word(run: Run) -> str:
+def _next_size_is_due(size: Size, session: Session) -> bool:
+    """Whether the losses of a next size, over its last epoch, are as low as those of the run's size over its own."""
+    epoch = session.plan.config.bucket.samples_per_epoch
+    current = Size(size.run, size.run.architecture)
+    return size.architecture == size.run.next_architecture and has_caught_up(
+        recent_losses(size, epoch), recent_losses(current, epoch)
+    )
+
+
+def _architecture_word(architecture: str) -> str:
     """The architecture as one part of a network's name, e.g. ``b2c32``."""
-    return "".join(letter for letter in run.architecture.split("-")[0] if letter.isalnum())
+    return "".join(letter for letter in architecture.split("-")[0] if letter.isalnum())
 
 
-def _record(run: Run, report: SliceReport) -> None:
+def _record(size: Size, report: SliceReport) -> None:
     if not report.steps:
         return
     TrainingMetric.objects.update_or_create(
-        run=run,
+        run=size.run,
+        architecture=size.architecture,
         samples=report.samples,
         defaults={
             "rows": report.rows,
@@ -201,5 +226,5 @@ def _describe(session: Session, report: SliceReport) -> str:
     return f"waiting: {report.outcome} ({session.trainer.rows:,} rows here)"
 
 
-def _note(run: Run, *, activity: str, trouble: str) -> None:
-    TrainingState.objects.filter(run=run).update(activity=activity[:200], trouble=trouble)
+def _note(size: Size, *, activity: str, trouble: str) -> None:
+    size.state.update(activity=activity[:200], trouble=trouble)

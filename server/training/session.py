@@ -1,4 +1,4 @@
-"""One run's trainer in this process: made or taken up from a checkpoint, run in slices, saved, exported.
+"""The trainer of one size of a run in this process: made or taken up from a checkpoint, run in slices, saved, exported.
 
 Knows the trainer, the shards and the storage; who may train, and what the database says, is the services' business.
 """
@@ -27,7 +27,9 @@ from nets.trainer import Outcome, SliceReport, Trainer
 from server.networks.models import Network
 from server.runs.models import Run
 from server.storage import content_name, load, store_as
+from server.training.models import TrainingState
 from server.training.plan import TrainingPlan, plan_of
+from server.training.selectors import Size
 from server.training.shards import ShardFolder
 
 SUFFIX = ".safetensors"
@@ -93,20 +95,21 @@ class Session:
         self.trainer.close()
 
 
-def open_session(run: Run, checkpoint: str) -> Session:
-    """A trainer that goes on from ``checkpoint`` (a name in the storage), or begins with the run's first network.
+def open_session(size: Size, state: TrainingState) -> Session:
+    """A trainer that goes on from the state's checkpoint, or begins with the run's first network or random weights.
 
     Raises:
         InvalidSettings: the run's training settings are wrong.
         CheckpointError: the checkpoint cannot be read, or belongs to other settings.
         OSError: the storage failed.
     """
-    plan = plan_of(run)
+    run, checkpoint = size.run, state.checkpoint
+    plan = plan_of(run, size.architecture)
     folder = Path(settings.DATA_DIR) / "training" / run.name
     shards = ShardFolder(folder / "rows", run.pk, run.data_board_len, plan.shard_rows)
     shards.prepare()
-    local = CheckpointFolder(folder / "checkpoints")
-    first = _first_net(run, folder)
+    local = CheckpointFolder(folder / "checkpoints" / size.architecture)
+    first = _first_net(run, folder) if state.from_seed else None
     if first is not None:
         plan = dataclasses.replace(plan, config=dataclasses.replace(plan.config, net=first.config))
     trainer = Trainer(

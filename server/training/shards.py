@@ -11,10 +11,12 @@ in exactly one. Shards are a cache: deleted, they are made again from the storag
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -27,6 +29,7 @@ from server.storage import load
 logger = logging.getLogger(__name__)
 
 DONE_FILE: Final = "done.json"
+LOCK_FILE: Final = "lock"
 _FETCH: Final = 500
 """Games asked for at a time."""
 
@@ -52,19 +55,28 @@ class ShardFolder:
         """Make the folders; remove shards that a killed process left unfinished."""
         for kind in ("played", "random"):
             (self.folder / kind).mkdir(parents=True, exist_ok=True)
-        done = self.last_number
-        for path in [*self.folder.rglob("*.npz"), *self.folder.rglob("*.tmp")]:
-            if path.suffix == ".tmp" or int(path.stem.split("-")[0]) > done:
-                path.unlink()
+        with self._alone():
+            done = self.last_number
+            for path in [*self.folder.rglob("*.npz"), *self.folder.rglob("*.tmp")]:
+                if path.suffix == ".tmp" or int(path.stem.split("-")[0]) > done:
+                    path.unlink()
 
     def update(self, keep_on: Callable[[], bool] = lambda: True) -> int:
         """Write the shards that have become full; returns how many rows were added. ``keep_on`` may end it early."""
         added = 0
-        for games in self._full_shards(self.last_number):
-            added += self._write(games)
-            if not keep_on():
-                break
+        with self._alone():
+            for games in self._full_shards(self.last_number):
+                added += self._write(games)
+                if not keep_on():
+                    break
         return added
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Wait for the other trainers of this host, which may train another size on the same rows."""
+        with (self.folder / LOCK_FILE).open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def _full_shards(self, number: int) -> Iterator[list[RowsFile]]:
         shard: list[RowsFile] = []

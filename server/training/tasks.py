@@ -13,6 +13,7 @@ from celery.signals import worker_shutting_down
 
 from server.celery import send_hint
 from server.runs import selectors as runs
+from server.training.selectors import sizes
 
 stopping = threading.Event()
 """Set when this process is asked to end: the running slice stops and saves."""
@@ -23,12 +24,14 @@ TRAIN_TASK: Final = "server.training.tasks.train"
 
 @shared_task(name=TRAIN_TASK, ignore_result=True)
 def train() -> None:
-    """Train every open run for a slice; asks for the next slice itself while there is something to train."""
+    """Train every size of every open run for a slice; asks for the next one while there is something to train."""
     from server.training import services
 
     go_on = False
-    for run in runs.open_runs():
-        go_on |= services.training_slice(run, stopping)
+    trained = [size for run in runs.open_runs() for size in sizes(run)]
+    services.end_other_sessions(trained)
+    for size in trained:
+        go_on |= services.training_slice(size, stopping)
     if go_on and not stopping.is_set():
         send_hint(TRAIN_TASK)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
@@ -29,21 +29,24 @@ def rating_chart(curve: Sequence[RatedNetwork]) -> dict[str, Any]:
     return {"networks": points, "x_title": _("training rows")}
 
 
-def loss_chart(losses: Sequence[LossPoint]) -> dict[str, Any] | None:
-    """Each loss over samples; None before training has begun."""
-    if not losses:
-        return None
-    names = sorted({name for point in losses for name in point.values})
-    values = {name: [point.values.get(name) for point in losses] for name in names}
-    return {
-        "names": names,
-        "samples": [point.samples for point in losses],
-        "values": values,
-        "shown": [name for name in names if name in SHOWN] or names[:2],
-        "x_title": _("samples"),
-    }
+def loss_chart(curves: Mapping[str, Sequence[LossPoint]]) -> dict[str, Any] | None:
+    """Each loss of each size over its samples, by architecture; None before training has begun."""
+    lines = []
+    for architecture, points in curves.items():
+        names = sorted({name for point in points for name in point.values})
+        shown = [name for name in names if name in SHOWN] or names[:2]
+        lines += [
+            {
+                "name": name if len(curves) == 1 else f"{name}, {architecture}",
+                "samples": [point.samples for point in points],
+                "values": [point.values.get(name) for point in points],
+                "shown": name in shown,
+            }
+            for name in names
+        ]
+    return {"lines": lines, "x_title": _("samples")} if lines else None
 
 
-def latest_losses(losses: Sequence[LossPoint]) -> list[tuple[str, float]]:
-    """The newest value of each loss, by name."""
-    return sorted(losses[-1].values.items()) if losses else []
+def latest_losses(curves: Mapping[str, Sequence[LossPoint]]) -> list[tuple[str, list[tuple[str, float]]]]:
+    """The newest value of each loss, by name, of each size that has been trained."""
+    return [(architecture, sorted(points[-1].values.items())) for architecture, points in curves.items() if points]

@@ -84,9 +84,8 @@ def run(tmp_path: Path, settings: object) -> Run:
         Rating.objects.create(network=network, run=run, log_gamma=float(number), error=0.1, games=10)
     for samples in (128, 256):
         losses = {"policy": 400.0 / samples, "value": 1.0, "total": 5.0}
-        TrainingMetric.objects.create(
-            run=run, samples=samples, rows=50, losses=losses, samples_per_second=9, waiting_share=0
-        )
+        values = {"rows": 50, "losses": losses, "samples_per_second": 9, "waiting_share": 0}
+        TrainingMetric.objects.create(run=run, architecture="b2c32", samples=samples, **values)
     return run
 
 

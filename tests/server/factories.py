@@ -52,7 +52,7 @@ def make_network(run: Run, folder: Path, **settings: Any) -> Network:
     path = folder / f"net{number}.bin.gz"
     path.write_bytes(f"network number {number} ".encode() * 100)
     name = settings.pop("name", f"{run.name}-s{number}-d{number}")
-    return network_register(run=run, name=name, path=path, architecture="b2c32", **settings)
+    return network_register(run=run, name=name, path=path, **{"architecture": "b2c32"} | settings)
 
 
 def login(contributor: Contributor | None, password: str = PASSWORD) -> dict[str, str]:

@@ -34,6 +34,7 @@ BREAKS: dict[str, dict[str, Any]] = {
     "run_lease_seconds": {"lease_seconds": 0},
     "run_gate_games": {"gate_games": 0},
     "run_gate_required": {"gate_required": 2},
+    "run_next_architecture": {"next_architecture": "b2c32"},
     # networks
     "network_name": {"name": "seven"},
     "network_state": {"state": "unknown"},

@@ -60,6 +60,20 @@ def test_passing_promotes(client: Client, anna: Contributor, run: Run, tmp_path:
     assert ask(client, anna).json()["network"]["name"] == candidate.name
 
 
+@pytest.mark.parametrize(("next_size", "sizes_after"), [("b3c32", ("b3c32", "")), ("b4c32", ("b2c32", "b4c32"))])
+def test_a_promoted_network_of_the_next_size_makes_that_the_size(
+    client: Client, anna: Contributor, run: Run, tmp_path: Path, next_size: str, sizes_after: tuple[str, str]
+) -> None:
+    Run.objects.update(gate_games=2, next_architecture=next_size)
+    make_network(run, tmp_path, architecture="b3c32")
+    play_match(client, anna, "cc")
+    games_audit(accept, limit=10)
+    run.refresh_from_db()
+    assert run.current_network is not None
+    assert run.current_network.architecture == "b3c32"
+    assert (run.architecture, run.next_architecture) == sizes_after
+
+
 def test_failing_rejects_early(client: Client, anna: Contributor, run: Run, tmp_path: Path) -> None:
     Run.objects.update(gate_games=8)
     candidate = make_network(run, tmp_path)

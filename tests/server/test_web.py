@@ -62,9 +62,8 @@ def test_what_is_not_there_is_a_404(client: Client, run: Run, path: str) -> None
 def test_run_page_shows_strengths_and_losses(client: Client, run: Run) -> None:
     first = Network.objects.get(run=run)
     Rating.objects.create(network=first, run=run, log_gamma=0.0, error=0.0, games=10)
-    TrainingMetric.objects.create(
-        run=run, samples=128, rows=50, losses={"policy": 3.5, "value": 1.0}, samples_per_second=9, waiting_share=0
-    )
+    values = {"rows": 50, "losses": {"policy": 3.5, "value": 1.0}, "samples_per_second": 9, "waiting_share": 0}
+    TrainingMetric.objects.create(run=run, architecture="b2c32", samples=128, **values)
     text = client.get("/runs/web7/").content.decode()
     found = re.search(r'<script id="rating-data" type="application/json">(.*?)</script>', text)
     assert found

@@ -26,6 +26,9 @@ class Command(BaseCommand):
         parser.add_argument("name", help="1 to 16 letters and digits")
         parser.add_argument("--data-board-len", type=int, default=19, help="edge of the tensors (default 19)")
         parser.add_argument("--architecture", default="b6c96", help="network that is trained (default b6c96)")
+        parser.add_argument(
+            "--next-architecture", default="", help="next size, trained beside it until its losses have caught up"
+        )
         parser.add_argument("--defaults", choices=["7x7", "9-19"], default="9-19", help="texts to start from")
         parser.add_argument("--board-sizes", help="such as 9,13,19; all are equally frequent (default: the texts')")
         parser.add_argument("--selfplay-config", type=Path, help="KataGo configuration text of self-play games")
@@ -50,6 +53,7 @@ class Command(BaseCommand):
                 gating_config=_text(options, "gating"),
                 data_board_len=options["data_board_len"],
                 architecture=options["architecture"],
+                next_architecture=options["next_architecture"],
                 training_settings=_json(options["training_settings"]),
                 gate_games=options["gate_games"],
                 gate_required=options["gate_required"],

@@ -21,9 +21,9 @@ const kinds = {
     return [traces, { ...layout, xaxis: { ...axis, title: { text: data.x_title } }, yaxis: { ...axis, title: { text: "Elo" } } }];
   },
   losses(data) {
-    const traces = data.names.map((name) => ({
-      name, mode: "lines", type: "scatter", x: data.samples, y: data.values[name],
-      visible: data.shown.includes(name) ? true : "legendonly",
+    const traces = data.lines.map((line) => ({
+      name: line.name, mode: "lines", type: "scatter", x: line.samples, y: line.values,
+      visible: line.shown ? true : "legendonly",
     }));
     return [traces, { ...layout, xaxis: { ...axis, title: { text: data.x_title } }, yaxis: axis }];
   },

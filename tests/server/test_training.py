@@ -1,0 +1,213 @@
+"""Training in slices: sizes beside each other, candidates, kills, and the way of older states into the new table."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.test import Client
+
+from common.npz import to_bytes
+from common.rows import ARRAYS
+from server.accounts.models import Contributor
+from server.games.models import Game
+from server.games.services import games_audit
+from server.jobs.models import Job
+from server.networks.models import Network, NetworkState
+from server.runs.models import Run
+from server.storage import load
+from server.training import services, tasks
+from server.training.models import TrainingMetric, TrainingState
+from server.training.selectors import Size, activity, sizes, trouble
+from server.training.services import training_slice
+from tests.nets.made_rows import made_rows
+from tests.server.factories import LENGTH, ask, game_form, make_network, upload_training
+
+pytestmark = pytest.mark.django_db
+
+SMALL, NEXT = "b2c16-bn", "b4c32-bn"
+SETTINGS = {
+    "batch": 16,
+    "shard_rows": 30,
+    "slice_seconds": 20,
+    "limit_reuse": False,
+    "window": {"min_rows": 30},
+    "bucket": {"samples_per_epoch": 64},
+    "averaging": {"period_samples": 32},
+}
+
+
+@pytest.fixture
+def run(run: Run, tmp_path: Path, settings: Any) -> Run:
+    settings.DATA_DIR = tmp_path / "data"
+    run.architecture, run.training_settings = SMALL, SETTINGS
+    run.save()
+    return run
+
+
+@pytest.fixture(autouse=True)
+def no_session_is_left() -> Iterator[None]:
+    yield
+    crash()
+
+
+@pytest.fixture
+def rows(client: Client, anna: Contributor, run: Run) -> None:
+    """Sixty counted rows."""
+    job = Job.objects.get(pk=ask(client, anna).json()["job_id"])
+    for seed in range(2):
+        made = made_rows(30, LENGTH, seed)
+        arrays = {spec.member: getattr(made, spec.field) for spec in ARRAYS}
+        form = game_form(job, num_training_rows="30")
+        assert upload_training(client, anna, form, rows=to_bytes(arrays)).status_code == 201
+    assert games_audit(accept, limit=10) == 2
+
+
+def accept(game: Game, sgf: bytes, rows: bytes | None) -> None:
+    """A judge that finds nothing."""
+
+
+def crash() -> None:
+    """What is left when the process dies: nothing that it had not stored, and its lease."""
+    for session in services._sessions.values():
+        session.close()
+    services._sessions.clear()
+
+
+def train(size: Size) -> bool:
+    return training_slice(size, threading.Event())
+
+
+def measured(size: Size) -> dict[int, dict[str, float]]:
+    found = TrainingMetric.objects.filter(run=size.run, architecture=size.architecture)
+    return dict(found.values_list("samples", "losses"))
+
+
+def test_a_slice_trains_to_the_end_of_the_epoch_and_offers_a_candidate(run: Run, rows: None) -> None:
+    size = Size(run, SMALL)
+    assert train(size)
+    state = size.state.get()
+    assert (state.samples, state.last_candidate_samples, state.lease_owner) == (64, 64, "")
+    assert default_storage.exists(state.checkpoint)
+    candidate = Network.objects.get(state=NetworkState.CANDIDATE)
+    assert (candidate.architecture, candidate.train_step, candidate.data_rows) == (SMALL, 64, 60)
+    assert set(measured(size)) == {64}
+
+
+def test_after_a_kill_the_losses_are_those_of_training_that_was_not_killed(run: Run, rows: None) -> None:
+    size = Size(run, SMALL)
+    train(size)
+    start = size.state.values("samples", "checkpoint", "previous_checkpoint", "last_candidate_samples").get()
+    content = load(start["checkpoint"])  # the storage keeps the newest two only
+    for _ in range(2):
+        train(size)
+    unkilled, networks = measured(size), set(Network.objects.values_list("name", "file_sha256"))
+    assert sorted(unkilled) == [64, 128, 192]
+
+    crash()
+    TrainingMetric.objects.filter(samples__gt=64).delete()
+    default_storage.save(start["checkpoint"], ContentFile(content))
+    size.state.update(**start)
+    for _ in range(2):
+        train(size)
+        crash()
+    assert measured(size) == unkilled
+    assert set(Network.objects.values_list("name", "file_sha256")) == networks, "the same files, so no network is new"
+    assert trouble(run) == ""
+
+
+def test_the_next_size_trains_beside_and_waits_for_its_losses(run: Run, rows: None) -> None:
+    run.next_architecture = NEXT
+    run.save()
+    current, following = sizes(run)
+    tasks.train()
+    assert {size.state.get().samples for size in (current, following)} == {64}
+    TrainingMetric.objects.filter(architecture=SMALL).update(losses={"policy": 1.0, "value": 1.0})
+    TrainingMetric.objects.filter(architecture=NEXT).update(losses={"policy": 0.9, "value": 1.1})
+    train(following)
+    assert not Network.objects.filter(architecture=NEXT).exists(), "its value loss is above the current size's"
+    TrainingMetric.objects.filter(architecture=NEXT).update(losses={"policy": 0.9, "value": 1.0})
+    services._offer_candidate(following, services._sessions[following])
+    candidate = Network.objects.get(architecture=NEXT)
+    assert candidate.name == f"seven-b4c32-s{candidate.train_step}"
+    assert candidate.state == NetworkState.CANDIDATE
+
+
+def test_the_next_size_goes_on_where_it_was_when_it_becomes_the_size(run: Run, rows: None, tmp_path: Path) -> None:
+    run.next_architecture = NEXT
+    run.save()
+    tasks.train()
+    Run.objects.update(architecture=NEXT, next_architecture="")
+    run.refresh_from_db()
+    tasks.train()
+    assert Size(run, NEXT).state.get().samples == 128
+    assert Size(run, SMALL).state.get().samples == 64
+    assert {size.architecture for size in services._sessions} == {NEXT}
+    assert activity(run).startswith("training")
+
+
+def test_a_wrong_next_size_does_not_stop_the_current_one(run: Run, rows: None) -> None:
+    run.next_architecture = "b0c0"
+    run.save()
+    tasks.train()
+    assert Size(run, SMALL).state.get().samples == 64
+    assert trouble(run).startswith("b0c0: training settings of the run seven: ")
+
+
+def test_two_trainers_of_one_size_take_turns(run: Run, rows: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = Size(run, SMALL)
+    assert services.lease_take(size)
+    monkeypatch.setattr(services, "OWNER", "another process")
+    assert not train(size)
+    assert not measured(size)
+    assert services.lease_take(Size(run, NEXT)), "another size is free"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_states_from_before_sizes_are_kept(migrate: Callable[[list[tuple[str, str]]], Any]) -> None:
+    old = migrate([("training", "0001_initial"), ("runs", "0001_initial")])
+    run = old.get_model("runs", "Run").objects.create(
+        name="old", selfplay_config="", gating_config="", data_board_len=7, architecture="b6c96"
+    )
+    old.get_model("training", "TrainingState").objects.create(run=run, samples=128, checkpoint="checkpoints/a")
+    values = {"samples": 128, "rows": 50, "losses": {}, "samples_per_second": 1, "waiting_share": 0}
+    old.get_model("training", "TrainingMetric").objects.create(run=run, **values)
+    migrate([("training", "0002_sizes")])
+    state = TrainingState.objects.get()
+    assert (state.architecture, state.samples, state.checkpoint, state.from_seed) == (
+        "b6c96",
+        128,
+        "checkpoints/a",
+        True,
+    )
+    assert TrainingMetric.objects.get().architecture == "b6c96"
+    Run.objects.all().delete()
+
+
+@pytest.fixture
+def migrate() -> Iterator[Callable[[list[tuple[str, str]]], Any]]:
+    """Bring the database to other migrations; the newest ones come back afterwards."""
+
+    def to(targets: list[tuple[str, str]]) -> Any:
+        executor = MigrationExecutor(connection)
+        executor.migrate(targets)
+        return executor.loader.project_state(targets).apps
+
+    yield to
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
+
+
+def test_a_candidate_of_a_size_that_is_neither_is_not_offered(run: Run, rows: None, tmp_path: Path) -> None:
+    make_network(run, tmp_path)
+    size = Size(run, SMALL)
+    Run.objects.update(architecture="b2c32-bn")
+    train(size)
+    assert not Network.objects.filter(architecture=SMALL).exists()
