@@ -76,14 +76,14 @@ def test_a_text_beyond_the_protocols_limit(run: Run) -> None:
 
 def test_create_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = tmp_path / "training.json"
-    settings.write_text(json.dumps({"batch_size": 64}))
+    settings.write_text(json.dumps({"batch": 64}))
     call_command(
         *("create_run", "nine", "--data-board-len", "13", "--board-sizes", "9,13"),
         *("--architecture", "b6c96", "--gate-games", "100", "--training-settings", str(settings)),
     )
     assert "nine-random" in capsys.readouterr().out
     run = Run.objects.get()
-    assert (run.name, run.gate_games, run.training_settings) == ("nine", 100, {"batch_size": 64})
+    assert (run.name, run.gate_games, run.training_settings) == ("nine", 100, {"batch": 64})
     assert parse_selfplay(run.selfplay_config).init.b_sizes == (9, 13)
     assert parse_match(run.gating_config).init.b_sizes == (9, 13)
 
@@ -103,6 +103,8 @@ def test_create_run_takes_texts_from_files(tmp_path: Path) -> None:
         (["nine", "--data-board-len", "9"], "selfplay_config"),
         (["nine", "--selfplay-config", "missing.cfg"], "missing.cfg"),
         (["nine", "--board-sizes", "nine"], "bSizes"),
+        (["nine", "--architecture", "b6c97"], "no net size is called 'b6c97'"),
+        (["nine", "--next-architecture", "b6c97"], "no net size is called 'b6c97'"),
     ],
 )
 def test_create_run_tells_what_is_wrong(arguments: list[str], text: str) -> None:
@@ -112,7 +114,12 @@ def test_create_run_tells_what_is_wrong(arguments: list[str], text: str) -> None
 
 
 def test_create_run_wants_json(tmp_path: Path) -> None:
-    for content, text in (("{", "is not JSON"), ("[]", "one JSON object")):
+    wrong = (
+        ("{", "is not JSON"),
+        ("[]", "one JSON object"),
+        ('{"batch_size": 64}', "there is no setting 'batch_size'"),
+    )
+    for content, text in wrong:
         path = tmp_path / "training.json"
         path.write_text(content)
         with pytest.raises(CommandError, match=text):

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from common.config_text import ConfigError, overlay
 from common.parameters import default_text
 from server.errors import InvalidSettings
-from server.runs.models import PromotionRule
+from server.runs.models import PromotionRule, Run
 from server.runs.selectors import run_by_name
 from server.runs.services import run_create
+from server.training.plan import plan_of
+from server.training.selectors import sizes
+
+_PLAIN: Final = (
+    *("name", "data_board_len", "architecture", "next_architecture", "gate_games", "gate_required"),
+    *("promotion_rule", "gating_share", "rating_share", "lease_seconds"),
+)
+"""Options that are fields of a run under the same name."""
 
 
 class Command(BaseCommand):
@@ -47,21 +55,14 @@ class Command(BaseCommand):
         if options["if_missing"] and run_by_name(options["name"]) is not None:
             return
         try:
-            run = run_create(
-                name=options["name"],
-                selfplay_config=_text(options, "selfplay"),
-                gating_config=_text(options, "gating"),
-                data_board_len=options["data_board_len"],
-                architecture=options["architecture"],
-                next_architecture=options["next_architecture"],
-                training_settings=_json(options["training_settings"]),
-                gate_games=options["gate_games"],
-                gate_required=options["gate_required"],
-                promotion_rule=options["promotion_rule"],
-                gating_share=options["gating_share"],
-                rating_share=options["rating_share"],
-                lease_seconds=options["lease_seconds"],
-            )
+            settings = {name: options[name] for name in _PLAIN} | {
+                "selfplay_config": _text(options, "selfplay"),
+                "gating_config": _text(options, "gating"),
+                "training_settings": _json(options["training_settings"]),
+            }
+            for size in sizes(Run(**settings)):
+                plan_of(size.run, size.architecture)
+            run = run_create(**settings)
         except (InvalidSettings, ConfigError, OSError) as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"run {run.name} made; it begins with the network {run.current_network}")
