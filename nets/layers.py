@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 import torch.distributed
@@ -43,24 +43,81 @@ class Board(NamedTuple):
     """[N, 1, H, W], 1 on board, 0 off; None if every board fills the tensor."""
     area: Tensor | float
     """[N, 1] points on each board; one number if every board fills the tensor."""
+    places: Tensor | None = None
+    """[K] where the points on board are among all N·H·W, if known; see `pack`."""
 
     @staticmethod
-    def of(planes: Tensor, *, full: bool) -> Board:
-        """From the input planes [N, 22, H, W]; ``full`` asserts, unchecked, that plane 0 is 1 everywhere."""
+    def of(planes: Tensor, *, full: bool, places: Tensor | None = None) -> Board:
+        """From the input planes [N, 22, H, W]; ``full`` asserts, unchecked, that plane 0 is 1 everywhere.
+
+        So do ``places`` that it is 1 there and nowhere else. To look for them here would make a GPU wait.
+        """
         if full:
             return Board(None, float(planes.shape[2] * planes.shape[3]))
         mask = wide(planes[:, 0:1])
-        return Board(mask, mask.sum((2, 3)))
+        return Board(mask, mask.sum((2, 3)), places)
 
     def cut(self, x: Tensor) -> Tensor:
         """``x`` with everything off board set to 0."""
         return x if self.mask is None else x * self.mask.to(x.dtype)
+
+    def pack(self, x: Tensor) -> Tensor:
+        """The points on board of ``x``, [K, C]; only with ``places``."""
+        assert self.places is not None
+        packed: Tensor = _Pack.apply(x, self.places)  # type: ignore[no-untyped-call]
+        return packed
+
+    def unpack(self, points: Tensor, shape: torch.Size) -> Tensor:
+        """The inverse of `pack`, [N, C, H, W] as ``shape`` says, 0 off board."""
+        unpacked: Tensor = _Unpack.apply(points, self.places, shape)  # type: ignore[no-untyped-call]
+        return unpacked
 
     @property
     def edge(self) -> Tensor | float:
         """(√area - 14) / 10, [N, 1] or one number."""
         root = math.sqrt(self.area) if isinstance(self.area, float) else self.area.sqrt()
         return (root - _MIDDLE_EDGE) / 10.0
+
+
+def _gather(x: Tensor, places: Tensor) -> Tensor:
+    """[N, C, H, W] -> [K, C]; rows are copied as they are where ``x`` is in channels-last order."""
+    return x.permute(0, 2, 3, 1).reshape(-1, x.shape[1]).index_select(0, places)
+
+
+def _scatter(points: Tensor, places: Tensor, shape: torch.Size) -> Tensor:
+    """[K, C] -> [N, C, H, W] in channels-last order, 0 elsewhere."""
+    n, c, height, width = shape
+    rows = points.new_zeros(n * height * width, c)
+    return rows.index_copy_(0, places, points).view(n, height, width, c).permute(0, 3, 1, 2)
+
+
+class _Pack(torch.autograd.Function):
+    """`_gather`, whose gradient is `_scatter`: torch's own adds up, though no place occurs twice."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:
+        ctx.save_for_backward(places)
+        ctx.shape = x.shape
+        return _gather(x, places)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (places,) = ctx.saved_tensors
+        return _scatter(gradient, places, ctx.shape), None
+
+
+class _Unpack(torch.autograd.Function):
+    """`_scatter`, whose gradient is `_gather`."""
+
+    @staticmethod
+    def forward(ctx: Any, points: Tensor, places: Tensor, shape: torch.Size) -> Tensor:
+        ctx.save_for_backward(places)
+        return _scatter(points, places, shape)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (places,) = ctx.saved_tensors
+        return _gather(gradient, places), None, None
 
 
 def wide(x: Tensor) -> Tensor:
@@ -180,17 +237,26 @@ class Norm(nn.Module):
             shift = shift - self.running_mean * scale
         return scale, shift
 
+    def packs(self, board: Board) -> bool:
+        """Whether `forward` handles the points on board alone, and leaves 0 elsewhere."""
+        return board.places is not None and self.statistics and self.training and not _distributed()
+
     def forward(self, x: Tensor, board: Board) -> Tensor:
         if not (self.statistics and self.training):
             return _scaled(x, *self.affine())
+        if self.packs(board):
+            return board.unpack(self._by_torch(board.pack(x)), x.shape)
         if board.mask is None and not _distributed():
-            return self._of_full_boards(x)
+            return self._by_torch(x)
         mean, std = self._batch_statistics(x, board)
         scale = self.scale() / std
         return _scaled(x, scale, self.beta - mean * scale)
 
-    def _of_full_boards(self, x: Tensor) -> Tensor:
-        """What `forward` does in training by torch's own kernel, which reads ``x`` fewer times than separate steps."""
+    def _by_torch(self, x: Tensor) -> Tensor:
+        """What `forward` does in training by torch's own kernel, which reads ``x`` fewer times than separate steps.
+
+        ``x`` [N, C, ...] holds nothing that is off board.
+        """
         y, mean, inverse = torch.native_batch_norm(
             x, self.scale(), self.beta, None, None, True, 0.0, BATCH_NORM_EPSILON
         )
@@ -232,7 +298,8 @@ def preactivate(norm: Norm, act: Act, x: Tensor, board: Board, bias: Tensor | No
         return norm.fused(x, bias, board)
     if bias is not None:
         x = x + bias[:, :, None, None]
-    return board.cut(act(norm(x, board)))
+    y: Tensor = act(norm(x, board))
+    return y if norm.packs(board) else board.cut(y)  # every activation leaves 0 at 0
 
 
 def _distributed() -> bool:

@@ -84,8 +84,13 @@ class RowBatch:
     score_distribution: Tensor  #  int8 [N, B]
     value_targets: Tensor  #       int8 [N, 5, L, L]
     q_values: Tensor  #            int16 [N, 3, P]
-    full: bool
-    """Whether every board fills the tensor."""
+    places: Tensor | None = None
+    """int64 [K], where the points on board are among all N·L·L; None if every board fills the tensor."""
+
+    @property
+    def full(self) -> bool:
+        """Whether every board fills the tensor."""
+        return self.places is None
 
     @property
     def count(self) -> int:
@@ -101,8 +106,8 @@ class RowBatch:
         return self._each(lambda tensor: tensor.pin_memory())
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> RowBatch:
-        names = [field.name for field in fields(self) if field.name != "full"]
-        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in names}
+        tensors = {field.name: getattr(self, field.name) for field in fields(self)}
+        changed: dict[str, Any] = {name: change(tensor) for name, tensor in tensors.items() if tensor is not None}
         return replace(self, **changed)
 
 
@@ -117,6 +122,7 @@ def make_batch(rows: Rows, *, symmetry: int = 0, kept: npt.NDArray[np.bool_] | N
         planes, values = apply_symmetry(planes, symmetry), apply_symmetry(values, symmetry)
         policy = _moves_symmetry(policy, symmetry, rows.length)
         q_values = _moves_symmetry(q_values, symmetry, rows.length)
+    on_board = planes[:, InputPlane.ON_BOARD]
     return RowBatch(
         _tensor(planes),
         _tensor(global_inputs),
@@ -125,7 +131,7 @@ def make_batch(rows: Rows, *, symmetry: int = 0, kept: npt.NDArray[np.bool_] | N
         _tensor(rows.score_distribution),
         _tensor(values),
         _tensor(q_values),
-        full=bool(planes[:, InputPlane.ON_BOARD].all()),
+        None if on_board.all() else torch.from_numpy(np.flatnonzero(on_board)),
     )
 
 

@@ -202,7 +202,7 @@ class Trainer:
         planes = batch.planes.to(torch.float32, memory_format=torch.channels_last)
         dtype = _AUTOCAST.get(self.config.precision, torch.float32)
         with torch.autocast(self.device.type, dtype, enabled=dtype is not torch.float32):
-            heads = self.net(planes, batch.global_inputs, full=batch.full)
+            heads = self.net(planes, batch.global_inputs, full=batch.full, places=batch.places)
         result, total = self._loss(heads, targets)
         self.optimizer.zero_grad()
         torch.autograd.backward(total * self.loss_scale.value if self.loss_scale.used else total)

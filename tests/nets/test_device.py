@@ -68,7 +68,9 @@ def test_losses_and_gradients_stay_on_the_device(
     targets, losses, seki = Targets(batch), Losses(config.net, config.recipe, device=META), SekiScale(META)
     means, averager = TermMeans(losses.names, META), Averager(net, config.averaging)
     scale = seki.update(seki_share(targets))
-    results = [losses(heads, targets, scale) for heads in net(batch.planes.float(), batch.global_inputs)]
+    results = [
+        losses(heads, targets, scale) for heads in net(batch.planes.float(), batch.global_inputs, places=batch.places)
+    ]
     torch.stack([result.total for result in results]).sum().backward()
     means.add(results[0].sums, results[0].weights, results[0].total.detach(), batch.count)
     averager.take(4)

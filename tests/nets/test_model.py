@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from nets.blocks import PoolingBlock, ResidualBlock
-from nets.config import NetConfig, Residual, TipKind, base_names, named, written_version
+from nets.config import Activation, NetConfig, Residual, TipKind, base_names, named, written_version
 from nets.exchange import config_of, module_of, record_of, trainable_module_of
 from nets.heads import HEADS, Source, heads_of, output_shape
 from nets.katago_file import NetFileError, read_net, write_net
-from nets.layers import BATCH_NORM_EPSILON, Act, Board, Norm, initialise
+from nets.layers import BATCH_NORM_EPSILON, Act, Board, Norm, initialise, preactivate
 from nets.model import Net, parameter_groups
 from tests.oracles import oracle_path
 
@@ -242,6 +242,32 @@ def test_full_boards_are_normed_in_training_as_masked_ones_are(channels: int) ->
         y = norm(values, board)
         (y * weights).sum().backward()
         found.append([y, values.grad, *(p.grad for p in norm.parameters()), norm.running_mean, norm.running_std])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, atol=2e-5, rtol=2e-5)
+
+
+@pytest.mark.parametrize("activation", list(Activation))
+@pytest.mark.parametrize("bias", [False, True])
+def test_points_on_board_alone_are_normed_in_training_as_masked_boards_are(activation: Activation, bias: bool) -> None:
+    torch.manual_seed(4)
+    planes, _ = boards([(5, 5), (2, 3), (4, 5)], 5)
+    packed, masked = (Norm(6, gamma=True, statistics=True).train() for _ in range(2))
+    with torch.no_grad():
+        packed.gamma.normal_()
+        packed.beta.normal_()
+        masked.load_state_dict(packed.state_dict())
+    x = (3.0 * torch.randn(3, 6, 5, 5) + 1.0).contiguous(memory_format=torch.channels_last)
+    weights, added = torch.randn_like(x), torch.randn(3, 6)
+    found = []
+    for norm, places in ((packed, planes[:, 0].flatten().nonzero()[:, 0]), (masked, None)):
+        board = Board.of(planes, full=False, places=places)
+        assert norm.packs(board) is (norm is packed)
+        values, summand = x.clone().requires_grad_(), added.clone().requires_grad_()
+        y = preactivate(norm, Act(activation), values, board, summand if bias else None)
+        assert y.is_contiguous(memory_format=torch.channels_last)
+        (y * weights).sum().backward()
+        parameters = [p.grad for p in norm.parameters()]
+        found.append([y, values.grad, summand.grad, *parameters, norm.running_mean, norm.running_std])
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, atol=2e-5, rtol=2e-5)
 

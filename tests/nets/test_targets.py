@@ -107,4 +107,7 @@ def test_targets_have_names_shapes_and_sums() -> None:
 
 def test_a_batch_knows_whether_its_boards_fill_the_tensor() -> None:
     assert make_batch(made_rows(4, 5)).full
-    assert not make_batch(made_rows(8, 5, smallest=3)).full
+    smaller = make_batch(made_rows(8, 5, smallest=3), symmetry=5)
+    assert not smaller.full
+    assert smaller.places is not None
+    assert torch.equal(smaller.places, smaller.planes[:, InputPlane.ON_BOARD].flatten().nonzero()[:, 0])
