@@ -53,12 +53,14 @@ class FeatureOptions(NamedTuple):
     max_history: int = NUM_RECENT  # turns to show at most; the trainer and analysis may hide some
 
 
+_OCTETS: Final = (MAX_LENGTH * MAX_LENGTH + 7) // 8
+
 FEATURE_SCRATCH: Final = np.dtype(
     [
         ("area", AREA_SCRATCH),
         ("ladder", LADDER_SCRATCH),
         ("owner", np.int8, NUM_POINTS),
-        ("bits", np.int32, MAX_LENGTH * MAX_LENGTH),  # bit p: plane p is 1 at this position
+        ("bits", np.int32, _OCTETS * 8),  # bit p: plane p is 1 at this position
     ],
     align=True,
 )
@@ -130,7 +132,7 @@ def _collect_board(state: Any, length: int, turns: int, has_area: bool, scratch:
     earlier = state["ladder"][min(turns, 2)]
     owner = scratch["owner"]
     bits = scratch["bits"]
-    for index in range(length * length):
+    for index in range(8 * _OCTETS):
         bits[index] = 0
     for y in range(state["y_size"]):
         first = (y + 1) * STRIDE + 1
@@ -287,17 +289,16 @@ def _pack(bits: Any, length: int, packed: Any) -> None:
 
     Eight positions times eight planes at once: their bits are a square, and the bytes of planes its columns.
     """
-    area = length * length
-    for first in range(0, area, 8):
-        end = min(first + 8, area)
-        for group in range(0, NUM_PLANES, 8):
+    for group in range(0, NUM_PLANES, 8):
+        planes = min(8, NUM_PLANES - group)
+        for octet in range((length * length + 7) // 8):
             square = np.uint64(0)
-            for index in range(first, end):
-                row = np.uint64((bits[index] >> group) & 0xFF)
-                square |= row << np.uint64(8 * (7 - (index - first)))
+            for index in range(8):  # the bits end with a whole octet, so that the compiler can unroll this
+                row = np.uint64((bits[8 * octet + index] >> group) & 0xFF)
+                square |= row << np.uint64(8 * (7 - index))
             square = _transposed(square)
-            for plane in range(group, min(group + 8, NUM_PLANES)):
-                packed[plane, first // 8] = (square >> np.uint64(8 * (plane - group))) & np.uint64(0xFF)
+            for plane in range(planes):
+                packed[group + plane, octet] = (square >> np.uint64(8 * plane)) & np.uint64(0xFF)
 
 
 # -- the whole --

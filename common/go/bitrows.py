@@ -62,6 +62,10 @@ def take_component(inside: Any, row: int, found: Any) -> tuple[int, int]:
     for index in range(ROWS):
         found[index] = 0
     seed = inside[row] & -inside[row]
+    if (inside[row - 1] | inside[row + 1] | (inside[row] >> 1)) & seed == 0:  # a single point, as most eyes are
+        found[row] = seed
+        inside[row] ^= seed
+        return row, row
     found[row] = _fill_runs(inside[row], seed)
     first = row
     last = row

@@ -35,6 +35,7 @@ _FRAME: Final = np.dtype(
         # the moves of the node after this move that are still to be tried are moves[next_move:end_move]
         ("next_move", np.int32),
         ("end_move", np.int32),
+        ("has_prey", np.int8),  # at a node of the attacker: a chain of his beside the one to be captured is in atari
     ],
     align=True,
 )
@@ -62,6 +63,15 @@ LADDER_SCRATCH: Final = np.dtype(
 def wide(number: Any) -> Any:
     """A number of an array for passing on: numba compiles a function for every width (and constant) it is given."""
     return np.int64(number)
+
+
+@njit(cache=True, nogil=True)
+def empty_around(board: Any, point: int) -> int:
+    """Number of empty neighbours."""
+    count = 0
+    for offset in NEIGHBOURS:
+        count += board["colour"][point + offset] == EMPTY
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -178,7 +188,8 @@ def play_stone(board: Any, point: int, colour_played: int, frame: Any) -> None:
     colour[point] = colour_played
     board["chain_next"][point] = point
     size[point] = 1
-    liberties[point] = _absorb(board, point, point)
+    heads[point] = point
+    liberties[point] = empty_around(board, point)
     board["ko_point"] = NO_POINT
     last = NO_POINT
     for offset in NEIGHBOURS:

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 from numba import njit
 
-from common.go.board import ko_capture, would_be_suicide
+from common.go.board import ko_capture
 from common.go.ladder_board import LADDER_SCRATCH as LADDER_SCRATCH
-from common.go.ladder_board import MAX_DEPTH, load, play_stone, rebuild, undo_stone, wide
+from common.go.ladder_board import MAX_DEPTH, empty_around, load, play_stone, rebuild, undo_stone, wide
 from common.go.points import EMPTY, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE
 
 LADDERED: Final = 1
@@ -29,83 +29,129 @@ MAX_PLAYED: Final = 25000
 
 _NONE: Final[Any] = np.int64(NO_POINT)
 """NO_POINT as a variable, see `wide`."""
+_NO_HEAD: Final[Any] = np.int64(0)
 
 _CAPTURED: Final = 0
 _ESCAPED: Final = 1
 _OPEN: Final = 2
 
+_CAPTURES: Final = 4
+"""Added to a number of liberties, which is at most 3, where captures bring more."""
+
 # -- what a node looks at --
 
 
 @njit(cache=True, nogil=True)
-def _empty_around(board: Any, point: int) -> int:
-    """Number of empty neighbours."""
-    colour = board["colour"]
-    return int(
-        (colour[point - STRIDE] == EMPTY)
-        + (colour[point - 1] == EMPTY)
-        + (colour[point + 1] == EMPTY)
-        + (colour[point + STRIDE] == EMPTY)
-    )
-
-
-@njit(cache=True, nogil=True)
-def _liberty(board: Any, head: int, other_than: int) -> int:
-    """A liberty of the chain ``head`` that is not ``other_than``; there must be one."""
+def _liberty(board: Any, head: int) -> int:
+    """The first liberty of the chain ``head``; there must be one."""
     colour = board["colour"]
     following = board["chain_next"]
     stone = head
     for _ in range(board["chain_size"][head]):
         for offset in NEIGHBOURS:
             near = stone + offset
-            if colour[near] == EMPTY and near != other_than:
+            if colour[near] == EMPTY:
                 return near
         stone = following[stone]
     return NO_POINT
 
 
 @njit(cache=True, nogil=True)
-def _capturing_moves(board: Any, head: int, begin: int) -> int:
-    """Lists the last liberties of the attacker's chains in atari beside the chain in ``moves[begin:]``.
+def _look_around(board: Any, head: int) -> tuple[int, int, bool]:
+    """The liberties of a chain that has two, and whether a chain of the attacker beside it is in atari."""
+    colour = board["colour"]
+    heads = board["chain_head"]
+    liberties = board["chain_liberties"]
+    attacker = 3 - colour[head]
+    first = NO_POINT
+    second = NO_POINT
+    has_prey = False
+    stone = head
+    for _ in range(board["chain_size"][head]):
+        for offset in NEIGHBOURS:
+            near = stone + offset
+            if colour[near] == EMPTY:
+                if first == NO_POINT:
+                    first = near
+                elif near != first:
+                    second = near
+            has_prey |= (colour[near] == attacker) & (liberties[heads[near]] == 1)
+        stone = board["chain_next"][stone]
+    return first, second, has_prey
+
+
+@njit(cache=True, nogil=True)
+def _list_moves(board: Any, head: int, begin: int) -> int:
+    """Lists the defender's moves in ``moves[begin:]``: captures of chains beside its chain, then its last liberty.
 
     Returns:
         The end of the list; no point is in it twice.
     """
     colour = board["colour"]
     heads = board["chain_head"]
-    following = board["chain_next"]
-    liberties = board["chain_liberties"]
     moves = board["moves"]
     attacker = 3 - colour[head]
+    extension = NO_POINT
     end = begin
     stone = head
     for _ in range(board["chain_size"][head]):
         for offset in NEIGHBOURS:
             near = stone + offset
-            if colour[near] == attacker and liberties[heads[near]] == 1:
-                move = _liberty(board, wide(heads[near]), _NONE)
-                known = False
-                for index in range(begin, end):
-                    known |= moves[index] == move
-                if not known:
-                    moves[end] = move
-                    end += 1
-        stone = following[stone]
-    return end
+            if colour[near] == EMPTY:
+                extension = near
+            elif colour[near] == attacker and board["chain_liberties"][heads[near]] == 1:
+                end = _append(moves, begin, end, _liberty(board, wide(heads[near])))
+        stone = board["chain_next"][stone]
+    return _append(moves, begin, end, extension)
 
 
 @njit(cache=True, nogil=True)
-def _extension_escapes(board: Any, head: int, point: int, lost: int) -> bool:
-    """Whether the chain is sure to have three liberties after a stone at its liberty ``point``, its last one then.
+def _append(moves: Any, begin: int, end: int, move: int) -> int:
+    """Puts ``move`` at the end of ``moves[begin:end]`` unless it is there; returns the new end."""
+    for index in range(begin, end):
+        if moves[index] == move:
+            return end
+    moves[end] = move
+    return end + 1
 
-    Counts the empty neighbours of the point and the liberties of its owner's other chains beside it; captures are
-    left out, so the answer may be no where playing finds more.
+
+@njit(cache=True, nogil=True)
+def _liberties_if_played(board: Any, point: int, colour_played: int, spent: int, lost: int, enough: int) -> int:
+    """Liberties, counted up to ``enough``, of the chain that a stone at ``point`` would belong to.
 
     Args:
-        lost: a liberty that the attacker will have taken by then, or NO_POINT.
+        spent: head of a chain beside the point that is known to bring no other liberty, or 0.
+        lost: a liberty that the opponent will have taken by then, or NO_POINT.
+        enough: 2 or 3.
+
+    Returns:
+        0 for a suicide, to ``enough`` for that and more; with _CAPTURES added if the stone captures, not counting what
+        that frees.
     """
     colour = board["colour"]
     heads = board["chain_head"]
+    liberties = board["chain_liberties"]
+    found = 0
+    captures = 0
+    friends = False
+    for offset in NEIGHBOURS:  # no branches, which would be mispredicted; a point without a stone has no liberties
+        near = point + offset
+        head = heads[near]
+        is_own = colour[near] == colour_played
+        found += (colour[near] == EMPTY) & (near != lost)
+        friends |= is_own & (head != spent) & (liberties[head] > 1)
+        captures |= (not is_own) & (liberties[head] == 1)
+    if found < enough and friends:
+        found = _liberties_with_friends(board, point, colour_played, spent, lost, enough)
+    return min(found, enough) + _CAPTURES * captures
+
+
+@njit(cache=True, nogil=True)
+def _liberties_with_friends(board: Any, point: int, colour_played: int, spent: int, lost: int, enough: int) -> int:
+    """The same where chains beside the point may bring liberties, without captures."""
+    colour = board["colour"]
+    heads = board["chain_head"]
+    liberties = board["chain_liberties"]
     found = 0
     first = NO_POINT
     second = NO_POINT
@@ -114,15 +160,13 @@ def _extension_escapes(board: Any, head: int, point: int, lost: int) -> bool:
         if colour[near] == EMPTY and near != lost:
             first, second = second, near
             found += 1
-    if found >= 3:
-        return True
     for offset in NEIGHBOURS:
         near = point + offset
         friend = heads[near]
-        if colour[near] != colour[head] or friend == head or board["chain_liberties"][friend] + found < 4:
+        if colour[near] != colour_played or friend == spent or liberties[friend] == 1:
             continue
-        if board["chain_liberties"][friend] >= 5:
-            return True
+        if liberties[friend] - 1 - (lost != NO_POINT) >= enough:
+            return enough
         stone = near
         for _ in range(board["chain_size"][friend]):
             for other in NEIGHBOURS:
@@ -135,18 +179,18 @@ def _extension_escapes(board: Any, head: int, point: int, lost: int) -> bool:
                     and liberty != second
                 ):
                     found += 1
-                    if found >= 3:
-                        return True
+                    if found >= enough:
+                        return enough
                     first, second = second, liberty
             stone = board["chain_next"][stone]
-    return False
+    return found
 
 
 @njit(cache=True, nogil=True)
-def _order_score(board: Any, point: int, defender: int) -> int:
+def _order_score(board: Any, point: int, empty: int, defender: int) -> int:
     """How promising the attacker's move at a liberty looks (rules.md 11, *move ordering*)."""
     colour = board["colour"]
-    score = 2 * _empty_around(board, point)
+    score = 2 * empty
     for offset in NEIGHBOURS:
         near = point + offset
         if colour[near] == defender:
@@ -158,7 +202,7 @@ def _order_score(board: Any, point: int, defender: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _liberties_after(board: Any, point: int, colour_played: int, frame: Any) -> int:
-    """Liberties of the chain that a stone at ``point`` would belong to."""
+    """Liberties of the chain that a stone at ``point`` would belong to, captures and all."""
     play_stone(board, point, colour_played, frame)
     liberties = board["chain_liberties"][board["chain_head"][point]]
     undo_stone(board, frame)
@@ -166,17 +210,14 @@ def _liberties_after(board: Any, point: int, colour_played: int, frame: Any) -> 
 
 
 @njit(cache=True, nogil=True)
-def _is_double_ko_capture(board: Any, head: int, first: int, second: int, begin: int, frame: Any) -> bool:
-    """Whether two kos leave the defender no way out of atari (rules.md 11, attacker node 2)."""
-    defender = wide(board["colour"][head])
+def _are_double_ko(board: Any, defender: int, first: int, second: int, frame: Any) -> bool:
+    """Whether two liberties without empty neighbours are kos that leave the defender in atari (rules.md 11)."""
     attacker = 3 - defender
-    if _empty_around(board, first) != 0 or _empty_around(board, second) != 0:
-        return False
     if ko_capture(board, first, attacker) == NO_POINT or ko_capture(board, second, attacker) == NO_POINT:
         return False
-    if _liberties_after(board, first, defender, frame) > 2 or _liberties_after(board, second, defender, frame) > 2:
-        return False
-    return _capturing_moves(board, head, begin) == begin
+    return (
+        _liberties_after(board, first, defender, frame) <= 2 and _liberties_after(board, second, defender, frame) <= 2
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -185,55 +226,45 @@ def _enter_defender(board: Any, target: int, frame: Any) -> int:
     head = wide(board["chain_head"][target])
     if board["chain_liberties"][head] >= 2 or board["ko_point"] != NO_POINT:
         return _ESCAPED
-    moves = board["moves"]
-    begin = frame["next_move"]
-    end = _capturing_moves(board, head, begin)
-    extension = _liberty(board, head, _NONE)
-    is_only_move = end == begin and board["depth"] + 1 < board["max_depth"]
-    if is_only_move and _extension_escapes(board, head, extension, _NONE):
-        board["played"] += 1
-        return _ESCAPED
-    known = False
-    for index in range(begin, end):
-        known |= moves[index] == extension
-    if not known:
-        moves[end] = extension
-        end += 1
-    frame["end_move"] = end
+    frame["end_move"] = _list_moves(board, head, wide(frame["next_move"]))
     return _OPEN
 
 
 @njit(cache=True, nogil=True)
 def _enter_attacker(board: Any, target: int, frame: Any) -> int:
-    """Settles a node with the attacker to move, or lists its moves from ``next_move`` on."""
+    """Settles a node with the attacker to move, or lists its moves from ``next_move`` on.
+
+    Both liberties are put into the list, for `_foresee`, but its end leaves out one that cannot work.
+    """
     head = wide(board["chain_head"][target])
     liberties = board["chain_liberties"][head]
     if liberties <= 1:
         return _CAPTURED
     if liberties >= 3:
         return _ESCAPED
-    moves = board["moves"]
-    begin = frame["next_move"]
-    first = _liberty(board, head, _NONE)
-    second = _liberty(board, head, first)
-    if _is_double_ko_capture(board, head, first, second, begin, board["frame"][board["depth"] + 1]):
-        return _CAPTURED
-    frame["end_move"] = begin + 2
-    step = abs(first - second)
-    if step != 1 and step != STRIDE:  # the defender gets three liberties at an open point that the attacker leaves
-        first_is_open = _empty_around(board, first) >= 3
-        second_is_open = _empty_around(board, second) >= 3
-        if first_is_open and second_is_open:
-            return _ESCAPED
-        if first_is_open or second_is_open:
-            moves[begin] = first if first_is_open else second
-            frame["end_move"] = begin + 1
-            return _OPEN
     defender = wide(board["colour"][head])
-    if _order_score(board, second, defender) > _order_score(board, first, defender):
-        first, second = second, first
-    moves[begin] = first
-    moves[begin + 1] = second
+    first, second, has_prey = _look_around(board, head)
+    first_empty = empty_around(board, first)
+    second_empty = empty_around(board, second)
+    is_closed = first_empty + second_empty == 0 and not has_prey
+    if is_closed and _are_double_ko(board, defender, first, second, board["frame"][board["depth"] + 1]):
+        return _CAPTURED
+    begin = frame["next_move"]
+    frame["end_move"] = begin + 2
+    frame["has_prey"] = has_prey
+    step = abs(first - second)
+    swap = False
+    if (first_empty >= 3 or second_empty >= 3) and step != 1 and step != STRIDE:
+        # the defender gets three liberties at an open point that the attacker leaves
+        if first_empty >= 3 and second_empty >= 3:
+            return _ESCAPED
+        frame["end_move"] = begin + 1
+        swap = second_empty >= 3
+    else:
+        first_score = _order_score(board, first, first_empty, defender)
+        swap = _order_score(board, second, second_empty, defender) > first_score
+    board["moves"][begin] = second if swap else first
+    board["moves"][begin + 1] = first if swap else second
     return _OPEN
 
 
@@ -254,6 +285,36 @@ def _enter(board: Any, target: int, begin: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def _foresee(board: Any, target: int, move: int, liberties: int) -> int:
+    """The value of the node after a legal move if liberties tell it, or _OPEN if it has to be played.
+
+    Counts in ``played`` what playing would have counted, so that MAX_PLAYED ends the same searches.
+
+    Args:
+        liberties: what `_liberties_if_played` says of the move.
+    """
+    depth = board["depth"]
+    if board["played"] + 2 > MAX_PLAYED or depth + 2 >= board["max_depth"] or liberties >= _CAPTURES:
+        return _OPEN
+    if depth % 2 == 0:
+        if liberties == 2:
+            return _OPEN
+        board["played"] += 1
+        return _ESCAPED if liberties == 3 else _CAPTURED
+    frame = board["frame"][depth]
+    if frame["has_prey"] or liberties == 1:
+        return _OPEN  # the defender may have something to capture
+    begin = board["frame"][depth - 1]["end_move"]
+    other = wide(board["moves"][2 * begin + 2 - frame["next_move"]])  # of moves[begin] and the next the one not taken
+    head = wide(board["chain_head"][target])
+    found = _liberties_if_played(board, other, wide(board["colour"][head]), head, move, 3)
+    if found == 2 or found >= _CAPTURES:
+        return _OPEN
+    board["played"] += 1 + (found > 0)  # the defender does not play a suicide
+    return _ESCAPED if found == 3 else _CAPTURED
+
+
+@njit(cache=True, nogil=True)
 def _search(board: Any, target: int, defender: int) -> int:
     """Searches the tree below the node that was entered at depth 0; its value, or _OPEN if MAX_PLAYED ends it."""
     frames = board["frame"]
@@ -270,7 +331,13 @@ def _search(board: Any, target: int, defender: int) -> int:
             move = wide(moves[frame["next_move"]])
             frame["next_move"] += 1
             mover = defender if defends else 3 - defender
-            if move == board["ko_point"] or would_be_suicide(board, move, mover):
+            liberties = _liberties_if_played(board, move, mover, _NO_HEAD, _NONE, 3 if defends else 2)
+            if liberties == 0 or move == board["ko_point"]:
+                continue
+            verdict = _foresee(board, target, move, liberties)
+            if verdict != _OPEN:
+                if verdict == (_CAPTURED if defends else _ESCAPED):
+                    verdict = _OPEN  # not what the mover wanted: the next move
                 continue
             if board["played"] >= MAX_PLAYED:
                 return _OPEN
@@ -307,14 +374,18 @@ def _is_captured(board: Any, target: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _works(board: Any, head: int, move: int, other: int, frame: Any) -> bool:
+def _works(board: Any, head: int, move: int, other: int, has_prey: bool, frame: Any) -> bool:
     """Whether the attacker's ``move`` at a liberty of a chain captures it; ``other`` is the chain's second liberty."""
-    attacker = 3 - wide(board["colour"][head])
-    if move == board["ko_point"] or _extension_escapes(board, head, other, move):
+    defender = wide(board["colour"][head])
+    found = _liberties_if_played(board, other, defender, head, move, 3)
+    if found % _CAPTURES == 3 or move == board["ko_point"]:
         return False
-    if would_be_suicide(board, move, attacker):
+    own = _liberties_if_played(board, move, 3 - defender, _NO_HEAD, _NONE, 2)
+    if own == 0:
         return False
-    play_stone(board, move, attacker, frame)
+    if found <= 1 and not has_prey and own == 2:
+        return True  # all that the defender can do is to extend in vain
+    play_stone(board, move, 3 - defender, frame)
     works = _is_captured(board, head)
     undo_stone(board, frame)
     return works
@@ -332,14 +403,15 @@ def _solve_all(area: int, ladder: Any, board: Any) -> None:
     for head in range(STRIDE, NUM_POINTS - STRIDE):
         if heads[head] != head or liberties[head] > 2:
             continue
-        first = _liberty(board, head, _NONE)
         if liberties[head] == 1:
-            laddered = not _extension_escapes(board, head, first, _NONE) and _is_captured(board, head)
+            defender = wide(board["colour"][head])
+            found = _liberties_if_played(board, _liberty(board, head), defender, _NO_HEAD, _NONE, 3)
+            laddered = found % _CAPTURES != 3 and _is_captured(board, head)
         else:
-            second = _liberty(board, head, first)
+            first, second, has_prey = _look_around(board, head)
             bit = 1 << (3 - board["colour"][head])
-            first_works = _works(board, head, first, second, root_frame)
-            second_works = _works(board, head, second, first, root_frame)
+            first_works = _works(board, head, first, second, has_prey, root_frame)
+            second_works = _works(board, head, second, first, has_prey, root_frame)
             laddered = first_works or second_works
             if first_works:
                 ladder[first] |= bit

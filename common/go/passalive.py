@@ -35,10 +35,9 @@ AREA_SCRATCH: Final = np.dtype(
         ("component", np.int32, ROWS),
         ("alive", np.int32, ROWS),  # stones of living chains of the colour in hand
         # chains of the colour in hand
-        ("chains", np.int16),
-        ("chain", np.int16, NUM_POINTS),  # heads
         ("chain_vital", np.int16, NUM_POINTS),  # at heads: regions that are vital for the chain
-        ("chain_alive", np.int8, NUM_POINTS),  # at heads
+        ("living_count", np.int16),
+        ("living", np.int16, NUM_POINTS),  # heads of those with two vital regions, as far as is known
         # regions of the colour in hand
         ("regions", np.int16),
         ("region", np.int32, (_MAX_REGIONS, ROWS)),
@@ -97,24 +96,6 @@ def _write_area(state: Any, sets: Any, area: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _find_chains(state: Any, colour: int, scratch: Any) -> None:
-    """Lists the chains of ``colour``, without vital regions so far."""
-    heads = state["chain_head"]
-    count = 0
-    for row in range(1, state["y_size"] + 1):
-        bits = scratch["stones"][colour, row]
-        first = row * STRIDE + 1
-        while bits:
-            point = first + lowest_index(bits)
-            bits &= bits - 1
-            if heads[point] == point:
-                scratch["chain"][count] = point
-                scratch["chain_vital"][point] = 0
-                count += 1
-    scratch["chains"] = count
-
-
-@njit(cache=True, nogil=True)
 def _first_vital(state: Any, colour: int, point: int, vital: Any) -> int:
     """Lists the heads of the chains that touch ``point`` in ``vital``; returns how many."""
     stones = state["colour"]
@@ -167,7 +148,11 @@ def _find_vital(state: Any, colour: int, suicide: bool, region: int, scratch: An
             is_first = False
     scratch["vital_count"][region] = count
     for i in range(count):
-        scratch["chain_vital"][vital[i]] += 1
+        head = vital[i]
+        scratch["chain_vital"][head] += 1
+        if scratch["chain_vital"][head] == 2:
+            scratch["living"][scratch["living_count"]] = head
+            scratch["living_count"] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -200,6 +185,9 @@ def _find_regions(state: Any, colour: int, suicide: bool, scratch: Any) -> None:
     board = scratch["stones"]
     for row in range(ROWS):
         left[row] = board[EMPTY, row] | board[3 - colour, row]
+    for point in range(NUM_POINTS):
+        scratch["chain_vital"][point] = 0
+    scratch["living_count"] = 0
     scratch["regions"] = 0
     for row in range(1, state["y_size"] + 1):
         while left[row]:
@@ -212,23 +200,29 @@ def _find_regions(state: Any, colour: int, suicide: bool, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _find_living(state: Any, scratch: Any) -> int:
-    """Marks the chains with two vital regions alive; returns how many."""
+def _flip_alive(state: Any, head: int, scratch: Any) -> None:
+    """Puts the stones of a chain into ``alive``, or takes them out."""
     alive = scratch["alive"]
-    for row in range(ROWS):
-        alive[row] = 0
-    count = 0
-    for index in range(scratch["chains"]):
-        head = scratch["chain"][index]
-        is_alive = scratch["chain_vital"][head] >= 2
-        scratch["chain_alive"][head] = is_alive
-        if is_alive:
-            count += 1
-            stone = head
-            for _ in range(state["chain_size"][head]):
-                alive[stone // STRIDE] |= 1 << (stone % STRIDE - 1)
-                stone = state["chain_next"][stone]
-    return count
+    stone = head
+    for _ in range(state["chain_size"][head]):
+        alive[stone // STRIDE] ^= 1 << (stone % STRIDE - 1)
+        stone = state["chain_next"][stone]
+
+
+@njit(cache=True, nogil=True)
+def _bury_dead(state: Any, scratch: Any) -> bool:
+    """Takes chains with fewer than two vital regions out of ``living`` and ``alive``; whether there were any."""
+    kept = 0
+    for index in range(scratch["living_count"]):
+        head = scratch["living"][index]
+        if scratch["chain_vital"][head] >= 2:
+            scratch["living"][kept] = head
+            kept += 1
+        else:
+            _flip_alive(state, head, scratch)
+    has_dead = bool(kept < scratch["living_count"])
+    scratch["living_count"] = kept
+    return has_dead
 
 
 @njit(cache=True, nogil=True)
@@ -244,7 +238,10 @@ def _borders(points: Any, first_row: int, last_row: int, others: Any, exempt: An
 def _let_chains_die(state: Any, colour: int, scratch: Any) -> None:
     """Takes away chains with fewer than two vital regions, and the regions that these border, until nothing changes."""
     own = scratch["stones"][colour]
-    living = _find_living(state, scratch)
+    for row in range(ROWS):
+        scratch["alive"][row] = 0
+    for index in range(scratch["living_count"]):
+        _flip_alive(state, scratch["living"][index], scratch)
     while True:
         for region in range(scratch["regions"]):
             if not scratch["is_clean"][region]:
@@ -252,14 +249,14 @@ def _let_chains_die(state: Any, colour: int, scratch: Any) -> None:
             first_row = scratch["first_row"][region]
             last_row = scratch["last_row"][region]
             # every region borders somebody, so nobody alive means nothing clean
-            if living == 0 or _borders(scratch["region"][region], first_row, last_row, own, scratch["alive"]):
+            if scratch["living_count"] == 0 or _borders(
+                scratch["region"][region], first_row, last_row, own, scratch["alive"]
+            ):
                 scratch["is_clean"][region] = 0
                 for i in range(scratch["vital_count"][region]):
                     scratch["chain_vital"][scratch["vital"][region, i]] -= 1
-        left = _find_living(state, scratch)
-        if left == living:
+        if not _bury_dead(state, scratch):
             return
-        living = left
 
 
 # -- areas --
@@ -268,8 +265,10 @@ def _let_chains_die(state: Any, colour: int, scratch: Any) -> None:
 @njit(cache=True, nogil=True)
 def _own_colour(state: Any, colour: int, safe_big: bool, unsafe_big: bool, suicide: bool, scratch: Any) -> None:
     """Adds the pass-alive stones of ``colour`` and its regions to ``owned`` (rules.md 9.2, steps 1 and 2)."""
-    _find_chains(state, colour, scratch)
-    if scratch["chains"] == 0:
+    stones = 0
+    for row in range(ROWS):
+        stones |= scratch["stones"][colour, row]
+    if stones == 0:
         return
     _find_regions(state, colour, suicide, scratch)
     _let_chains_die(state, colour, scratch)
