@@ -4,9 +4,9 @@ Positions are those of the oracle's ``rawnet`` on 19x19 (about 220 stones on ave
 half random); without the oracle, random games after 150 turns, which hold more ladders than people's games. A time is
 the least of many passes over all positions, because other programs on the machine only ever add.
 
-What an encoding does, counted: two floods of Benson's analysis visit every point at most twice with four neighbours
-each (about 3,000 looks); the ladder search of such a position plays about 60 moves, each on some 100 words; the planes
-are 22 x 361 numbers from one word per point, 31.8 kB as floats and 1.0 kB packed.
+What an encoding does, counted: the area floods 22 regions as rows of bits; the ladder search of such a position counts
+what a stone would have for liberties 101 times and plays 34 stones, each on some 100 words; the planes are 22 x 361
+numbers from one word per point, 31.8 kB as floats and 1.0 kB packed.
 """
 
 from __future__ import annotations
