@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from nets.averaging import AveragingConfig
 from nets.checkpoint import CheckpointFolder
 from nets.config import named
 from nets.data import DataFolder
+from nets.katago_file import read_net, write_net
 from nets.trainer import Trainer
 from nets.training_config import TrainConfig
 from nets.window import BucketConfig, WindowConfig
@@ -27,6 +30,21 @@ def test_a_trained_net_gives_the_outputs_that_katago_recorded() -> None:
         assert_same_outputs(own, entry["answer"])
         compared += 1
     assert compared == 12
+
+
+KATRAIN = "TENGEN_KATRAIN_NET"
+"""Names ``katrain/models/b10c384h6nbttflrs.bin.gz`` of KaTrain 1.20's wheel (``pip download --no-deps katrain``)."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(KATRAIN not in os.environ, reason=f"no net of KaTrain: set {KATRAIN}")
+def test_katrains_net_is_rewritten_to_the_byte_and_gives_what_katago_recorded(tmp_path: Path) -> None:
+    path = Path(os.environ[KATRAIN])
+    write_net(read_net(path), tmp_path / "again.bin.gz")
+    assert gzip.decompress((tmp_path / "again.bin.gz").read_bytes()) == gzip.decompress(path.read_bytes())
+    entries = recorded("answers-b10c384h6nbttflrs.jsonl.gz")
+    for own, entry in zip(ask_tengen(path, [entry["lines"] for entry in entries]), entries, strict=True):
+        assert_same_outputs(own, entry["answer"])
 
 
 def test_the_recorded_answers_are_those_of_this_katago() -> None:

@@ -24,9 +24,9 @@ SETTINGS = {
     "shard_rows": 40,
     "slice_seconds": 2,
     "checkpoint_seconds": 5,
-    "limit_reuse": False,
     "window": {"min_rows": 80},
-    "bucket": {"samples_per_epoch": 640},
+    # candidates come with new rows only: without that limit a slow machine would play nothing but gates
+    "bucket": {"samples_per_epoch": 640, "max_train_bucket_per_new_data": 8, "max_train_bucket_size": 1280},
     "averaging": {"period_samples": 160},
     "optimizer": {"rate_scale": 1.0},
 }
