@@ -8,19 +8,22 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
+import shlex
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from common.rows import Rows, read_npz
 from nets.averaging import AveragingConfig
-from nets.checkpoint import CheckpointFolder
+from nets.checkpoint import CURRENT, CheckpointFolder
 from nets.checkpoint import read as read_checkpoint
 from nets.config import named
-from nets.data import DataFolder, load_chunk
+from nets.data import DataFile, DataFolder, load_chunk, read_file
 from nets.export import export_net, load_net
 from nets.losses import RECIPES, Losses, Recipe
 from nets.metrics import JsonLines
@@ -30,6 +33,10 @@ from nets.processes import Processes, join_processes, leave_processes
 from nets.trainer import Outcome, SliceReport, Trainer
 from nets.training_config import Precision, TrainConfig, recipe_config
 from nets.validation import compare, row_losses
+
+_CHECKPOINTS: Final = "checkpoints"
+"""Folder of the checkpoints in a training's output."""
+_SHOWN_DAMAGES: Final = 3
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -47,11 +54,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m nets", description="Train and handle nets without a server.")
-    parser.add_argument("--threads", type=int, help="processor threads (small nets are fastest with 1)")
+    parser.add_argument("--threads", type=_count, help="processor threads (small nets are fastest with 1)")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_train(commands)
     export = _command(commands, "export", _export, "write a checkpoint's averaged net as .bin.gz or .safetensors")
-    export.add_argument("source", type=Path)
+    export.add_argument("source", type=Path, help="checkpoint or net file, or the output folder of a training")
     export.add_argument("target", type=Path)
     export.add_argument("--name", help="name in the file (default: the target's)")
     export.add_argument("--current", action="store_true", help="the present weights instead of the averaged ones")
@@ -79,7 +86,7 @@ def _command(commands: Any, name: str, run: Any, text: str) -> argparse.Argument
 def _add_rows(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=Path, nargs="+", help="folders of .npz files")
     parser.add_argument("--recipe", choices=RECIPES, default="today")
-    parser.add_argument("--max-rows", type=int, default=50_000, help="the newest files up to this many rows")
+    parser.add_argument("--max-rows", type=_count, default=50_000, help="the newest files up to this many rows")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
@@ -92,9 +99,9 @@ def _add_train(commands: Any) -> None:
     start.add_argument("--net", help="architecture of a new net, e.g. b6c96-fson-mish-rvgl-bnh")
     start.add_argument("--start-from", type=Path, help="a net file to go on from")
     train.add_argument("--recipe", choices=RECIPES, default="today")
-    train.add_argument("--samples", type=int, required=True, help="train until this many, earlier runs included")
-    train.add_argument("--length", type=int, help="edge of the tensor (default: that of the first file)")
-    train.add_argument("--batch", type=int, default=256, help="joint batch of all processes")
+    train.add_argument("--samples", type=_count, required=True, help="train until this many, earlier runs included")
+    train.add_argument("--length", type=_count, help="edge of the tensor (default: that of the first file)")
+    train.add_argument("--batch", type=_count, default=256, help="joint batch of all processes")
     train.add_argument("--seed", type=int, default=1)
     train.add_argument("--optimizer", type=Kind, choices=list(Kind))
     train.add_argument("--rate-scale", type=float, default=1.0, help="multiplies the learning rate")
@@ -102,27 +109,65 @@ def _add_train(commands: Any) -> None:
     train.add_argument("--no-warmup", action="store_true")
     train.add_argument("--precision", type=Precision, choices=list(Precision), default=Precision.FLOAT32)
     train.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    train.add_argument("--epoch", type=int, help="samples per epoch; a net is exported after each")
-    train.add_argument("--average-every", type=int, help="samples between snapshots of the averaged weights")
-    train.add_argument("--min-rows", type=int, help="rows before training begins, and the window's start")
-    train.add_argument("--reuse", type=float, help="samples per new row; 0 = no limit")
+    train.add_argument("--epoch", type=_count, help="samples per epoch; a net is exported after each")
+    train.add_argument("--average-every", type=_count, help="samples between snapshots of the averaged weights")
+    train.add_argument("--min-rows", type=_count, help="rows before training begins, and the window's start")
+    train.add_argument("--reuse", type=_share, help="samples per new row; 0 = no limit")
     train.add_argument("--without", nargs="*", default=[], metavar="TERM", help="loss terms to switch off")
-    train.add_argument("--slice-steps", type=int, default=200, help="steps between reports")
+    train.add_argument("--slice-steps", type=_count, default=200, help="steps between reports")
+
+
+def _count(text: str) -> int:
+    """A whole number of at least 1, of the command line."""
+    number = int(text) if text.strip().lstrip("+-").isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return number
+
+
+def _share(text: str) -> float:
+    """A finite number of at least 0, of the command line."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+    return number
+
+
+def _device(name: str) -> torch.device:
+    """The device of that name. Raises ``ValueError`` where there is none here."""
+    try:
+        device = torch.device(name)
+        if device.type != "cuda":  # trying a GPU would take memory of the first one in every process
+            torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).split("\n")[0]
+        raise ValueError(f"--device {name} cannot be used here: {reason}") from error
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        build = "" if torch.version.cuda or torch.version.hip else " (it is a build for processors alone)"
+        raise ValueError(
+            f"--device {name} cannot be used here: torch {torch.__version__}{build} finds "
+            f"{torch.cuda.device_count()} GPUs; --device cpu uses the processor"
+        )
+    return device
 
 
 def _train(options: argparse.Namespace) -> int:
-    device = torch.device(options.device)
+    device = _device(options.device)
     processes = join_processes(device)
     if options.device == "cuda":
         device = torch.device("cuda", processes.rank % torch.cuda.device_count())
         torch.cuda.set_device(device)  # NCCL sends plain data through the current device
     try:
         initial = load_net(options.start_from) if options.start_from else None
-        config = _train_config(options, initial)
+        config, folder = _train_config(options, initial), DataFolder(options.data)
+        length = processes.from_first(_length(options, folder) if processes.is_first else None)
         trainer = Trainer(
-            config,
-            DataFolder(options.data),
-            CheckpointFolder(options.output / "checkpoints"),
+            dataclasses.replace(config, length=length),
+            folder,
+            CheckpointFolder(options.output / _CHECKPOINTS),
             device=device,
             processes=processes,
             initial=initial,
@@ -137,7 +182,7 @@ def _train(options: argparse.Namespace) -> int:
 
 
 def _train_config(options: argparse.Namespace, initial: Net | None) -> TrainConfig:
-    """The recipe with the command line's changes."""
+    """The recipe with the command line's changes, but for the length."""
     config = recipe_config(options.recipe, initial.config if initial else named(options.net), batch=options.batch)
     update: dict[str, Any] = {"rate_scale": options.rate_scale}
     if options.optimizer:
@@ -158,7 +203,6 @@ def _train_config(options: argparse.Namespace, initial: Net | None) -> TrainConf
         bucket = dataclasses.replace(bucket, max_train_bucket_per_new_data=options.reuse)
     return dataclasses.replace(
         config,
-        length=options.length or _length_of(options.data),
         seed=options.seed,
         precision=options.precision,
         recipe=dataclasses.replace(config.recipe, scales=dict.fromkeys(options.without, 0.0)),
@@ -170,18 +214,38 @@ def _train_config(options: argparse.Namespace, initial: Net | None) -> TrainConf
     )
 
 
-def _length_of(folders: list[Path]) -> int:
-    files = DataFolder(folders).scan()
+def _length(options: argparse.Namespace, folder: DataFolder) -> int:
+    """Edge of the tensor: as asked for, else that of the first file."""
+    if not options.length:
+        return read_file(_files(folder)[0]).length
+    if not folder.scan() and folder.refused:
+        raise LookupError(_no_rows(folder))
+    return int(options.length)
+
+
+def _files(folder: DataFolder) -> list[DataFile]:
+    """The files of rows, oldest first. Raises ``LookupError`` where no file can be read."""
+    files = folder.scan()
     if not files:
-        raise LookupError(f"there are no rows in {', '.join(map(str, folders))}; give --length or other folders")
-    return read_npz(files[0].path).length
+        raise LookupError(_no_rows(folder))
+    return files
+
+
+def _no_rows(folder: DataFolder) -> str:
+    """Why there are no rows."""
+    text = f"there are no rows in {', '.join(map(str, folder.folders))}"
+    if not folder.refused:
+        return f"{text}; give folders with .npz files of rows"
+    damages = [f"{path}: {reason}" for path, reason in sorted(folder.refused.items())]
+    more = [f"and {len(damages) - _SHOWN_DAMAGES} more"] if len(damages) > _SHOWN_DAMAGES else []
+    return f"{text}; of its files, these cannot be read: {'; '.join(damages[:_SHOWN_DAMAGES] + more)}"
 
 
 def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processes) -> int:
     """Slices, checkpoints and exports until all samples are trained or data is wanting; Ctrl-C saves and ends."""
-    stopped = []
+    stopped: list[bool] = []
     previous = signal.signal(signal.SIGINT, lambda *_: stopped.append(True))
-    say = print if processes.is_first else lambda *_, **__: None
+    say: Callable[..., None] = print if processes.is_first else lambda *_, **__: None
     try:
         if trainer.resume():
             say(f"resumed at {trainer.samples:,} samples")
@@ -201,10 +265,25 @@ def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processe
             elif report.outcome is Outcome.STOPPED:
                 say("stopped; run again to go on")
                 break
-        trainer.save()
+        checkpoint = trainer.save()
+        if checkpoint is not None:
+            say(_where(trainer, checkpoint, options.output))
     finally:
         signal.signal(signal.SIGINT, previous)
     return 0
+
+
+def _where(trainer: Trainer, checkpoint: Path, output: Path) -> str:
+    """What the training leaves: its checkpoint, and the net of these samples or how to export it."""
+    text = f"checkpoint at {trainer.samples:,} samples: {checkpoint}"
+    name = f"{trainer.config.net.name}-s{trainer.samples}"
+    written = sorted((output / "nets").glob(f"{name}-d*.bin.gz"))
+    if written:
+        return f"{text}\nnet: {written[-1]}"
+    if not trainer.samples:
+        return text
+    command = shlex.join(["python", "-m", "nets", "export", str(checkpoint), str(output / f"{name}.bin.gz")])
+    return f"{text}\nno net file holds these samples yet; to write one: {command}"
 
 
 def _line(report: SliceReport) -> str:
@@ -213,10 +292,24 @@ def _line(report: SliceReport) -> str:
     return f"{report.samples:>12,} samples  {losses}  {report.samples_per_second:,.0f}/s"
 
 
+def _source(path: Path) -> Path:
+    """The file at ``path``; of a training's folder, its newest checkpoint."""
+    if not path.is_dir():
+        return path
+    for found in (path / CURRENT, path / _CHECKPOINTS / CURRENT):
+        if found.is_file():
+            return found
+    raise FileNotFoundError(
+        f"the folder {path} holds neither {CURRENT} nor {_CHECKPOINTS}/{CURRENT}; "
+        "give the output folder of a training, a checkpoint (.safetensors) or a net file (.bin.gz)"
+    )
+
+
 def _export(options: argparse.Namespace) -> int:
-    net = load_net(options.source, averaged=not options.current)
+    source = _source(options.source)
+    net = load_net(source, averaged=not options.current)
     trained = None
-    data = read_checkpoint(options.source).data if options.source.suffix == ".safetensors" else {}
+    data = read_checkpoint(source).data if source.suffix == ".safetensors" else {}
     if "config" in data:
         config = TrainConfig.from_json(data["config"])
         trained = Losses(config.net, config.recipe).needed
@@ -235,7 +328,7 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _info(options: argparse.Namespace) -> int:
-    path: Path = options.path
+    path = _source(options.path)
     if path.suffix == ".npz":
         rows = read_npz(path)
         print(json.dumps({"kind": "rows", "rows": rows.count, "length": rows.length}, indent=2))
@@ -253,21 +346,19 @@ def _info(options: argparse.Namespace) -> int:
 
 def _newest_rows(options: argparse.Namespace) -> Rows:
     """Rows of the newest files, ``--max-rows`` at most."""
-    files = DataFolder(options.data).scan()
-    if not files:
-        raise LookupError(f"there are no rows in {', '.join(map(str, options.data))}")
+    files = _files(DataFolder(options.data))
     chosen, held = [], 0
     for file in reversed(files):
         if held >= options.max_rows:
             break
         chosen.append(file)
         held += file.rows
-    return load_chunk(chosen, read_npz(chosen[0].path).length).take(slice(0, options.max_rows))
+    return load_chunk(chosen, read_file(chosen[0]).length).take(slice(0, options.max_rows))
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    rows = _newest_rows(options)
-    means = row_losses(load_net(options.net), rows, Recipe(options.recipe), device=options.device).means()
+    device, rows = _device(options.device), _newest_rows(options)
+    means = row_losses(load_net(_source(options.net)), rows, Recipe(options.recipe), device=device).means()
     if options.json:
         print(json.dumps({"rows": rows.count, "losses": means}))
         return 0
@@ -278,9 +369,9 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    rows, recipe = _newest_rows(options), Recipe(options.recipe)
+    device, rows, recipe = _device(options.device), _newest_rows(options), Recipe(options.recipe)
     first, second = (
-        row_losses(load_net(path), rows, recipe, device=options.device) for path in (options.first, options.second)
+        row_losses(load_net(_source(path)), rows, recipe, device=device) for path in (options.first, options.second)
     )
     table = compare(first, second)
     if options.json:

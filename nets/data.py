@@ -12,9 +12,9 @@ and the batch's place in the pass, so a position is three numbers and no generat
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -27,6 +27,8 @@ from common.npz import RowsError, rows_in_file
 from common.rows import GLOBAL_TARGETS_MEMBER, Rows, read_npz, row_bytes
 from nets.targets import NUM_SYMMETRIES, RowBatch, draw_history, make_batch
 from nets.window import WindowConfig, countable_rows, newest, window_rows
+
+_log = logging.getLogger(__name__)
 
 _RANDOM_FOLDER: Final = "random"
 """A folder of this name in a file's path marks rows of random play."""
@@ -48,13 +50,16 @@ class DataFile:
 
 
 class DataFolder:
-    """The row files below some folders; looks again when asked, and opens only what is new."""
+    """The row files below some folders; looks again when asked, and opens only what is new.
+
+    A file that cannot be read is left out, with one warning in the log.
+    """
 
     def __init__(self, folders: Sequence[str | Path]) -> None:
         self.folders = [Path(folder) for folder in folders]
         self._known: dict[str, DataFile] = {}
         self.refused: dict[str, str] = {}
-        """Path -> reason, of files that cannot be read."""
+        """Path -> reason, of files that could not be read when last looked at."""
 
     def scan(self) -> list[DataFile]:
         """All readable files with at least one row, oldest first. Raises ``FileNotFoundError`` for a missing folder."""
@@ -66,6 +71,7 @@ class DataFolder:
                 with suppress(FileNotFoundError):  # a file may go while we look
                     self._look(path, found)
         self._known = found
+        self.refused = {path: reason for path, reason in self.refused.items() if path in found}
         usable = [file for file in found.values() if file.rows > 0]
         return sorted(usable, key=lambda file: (file.modified, file.path))
 
@@ -77,9 +83,13 @@ class DataFolder:
             return
         try:
             found[str(path)] = DataFile(str(path), rows_in_file(path, GLOBAL_TARGETS_MEMBER), modified)
-        except (RowsError, zipfile.BadZipFile) as error:
+        except RowsError as error:
+            if str(path) not in self.refused:
+                _log.warning("%s is left out: %s", path, error)
             self.refused[str(path)] = str(error)
             found[str(path)] = DataFile(str(path), 0, modified)
+        else:
+            self.refused.pop(str(path), None)
 
 
 def in_window(files: Sequence[DataFile], config: WindowConfig) -> list[DataFile]:
@@ -265,14 +275,19 @@ class Batches:
         return make_batch(rows, symmetry=symmetry, kept=kept)
 
 
+def read_file(file: DataFile, length: int | None = None) -> Rows:
+    """All rows of ``file``, for a tensor of edge ``length`` if given. Raises ``RowsError`` naming the file."""
+    try:
+        return read_npz(file.path, length=length)
+    except RowsError as error:
+        raise RowsError(error.reason, f"{file.path}: {error}") from error
+
+
 def load_chunk(files: Sequence[DataFile], length: int) -> Rows:
     """All rows of ``files``. Raises ``RowsError`` naming the file that is bad or has changed."""
     parts = []
     for file in files:
-        try:
-            rows = read_npz(file.path, length=length)
-        except RowsError as error:
-            raise RowsError(error.reason, f"{file.path}: {error}") from error
+        rows = read_file(file, length)
         if rows.count != file.rows:
             raise RowsError("changed", f"{file.path} has {rows.count} rows; it had {file.rows} when the pass began")
         parts.append(rows)

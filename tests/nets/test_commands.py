@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,11 +92,92 @@ def test_evaluate_and_compare(data: Path, tmp_path: Path, capsys: pytest.Capture
         (["import", "a.bin.gz", "b.bin.gz"], "must end in .safetensors"),
         (["train", "nowhere", "--output", "out", "--samples", "1", "--net", "b2c16"], "does not exist"),
         (["train", ".", "--output", "out", "--samples", "1", "--net", "b2c17", "--length", "9"], "b2c17"),
+        (["export", "tests", "x.bin.gz"], "the folder tests holds neither checkpoint.safetensors nor checkpoints/"),
+        (["evaluate", "net.bin.gz", ".", "--device", "gpu"], "--device gpu cannot be used here"),
     ],
 )
 def test_mistakes_get_a_message(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--samples", "--batch", "--epoch", "--min-rows", "--slice-steps", "--reuse"])
+def test_numbers_that_cannot_be_are_refused_before_anything_happens(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["train", str(tmp_path), "--output", "out", "--net", "b2c16", "--samples", "8", option, "-5"])
+    assert ended.value.code == 2
+    assert f"argument {option}: '-5' is not a" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_a_gpu_that_is_not_there_is_said(
+    command: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    if command == "train":
+        assert train(data, tmp_path, 8, "--net", "b2c16", "--device", "cuda") == 1
+    else:
+        assert main(["evaluate", "net.bin.gz", str(data), "--device", "cuda"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: --device cuda cannot be used here: torch")
+    assert error.endswith("finds 0 GPUs; --device cpu uses the processor\n")
+
+
+def test_a_training_says_what_it_leaves_and_its_folder_can_be_exported(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "my run"
+    checkpoint = output / "checkpoints" / "checkpoint.safetensors"
+    assert train(data, output, 24, "--net", "b2c16-bn") == 0
+    said = capsys.readouterr().out
+    assert f"checkpoint at 24 samples: {checkpoint}\n" in said
+    command = shlex.split(said.splitlines()[-1].partition("to write one: ")[2])
+    assert command == ["python", "-m", "nets", "export", str(checkpoint), str(output / "b2c16-bn-s24.bin.gz")]
+    assert main(command[3:]) == 0
+    for number, folder in enumerate((output, checkpoint.parent)):
+        target = tmp_path / f"{number}.bin.gz"
+        assert main(["export", str(folder), str(target), "--name", "b2c16-bn-s24"]) == 0
+        assert target.read_bytes() == Path(command[-1]).read_bytes()
+    capsys.readouterr()
+    assert train(data, output, 32, "--net", "b2c16-bn") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"net: {output / 'nets' / 'b2c16-bn-s32-d60.bin.gz'}"
+
+
+def cut_short(source: Path, target: Path) -> None:
+    target.write_bytes(source.read_bytes()[:-200])
+
+
+def test_a_damaged_file_is_left_out_with_one_warning(
+    data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = tmp_path / "rows"
+    shutil.copytree(data, rows)
+    cut_short(data / "1.npz", rows / "1.npz")
+    assert train(rows, tmp_path / "run", 48, "--net", "b2c16-bn") == 0  # two epochs: it looks several times
+    net = tmp_path / "run" / "nets" / "b2c16-bn-s32-d40.bin.gz"
+    (warning,) = [record.getMessage() for record in caplog.records if record.name == "nets.data"]
+    assert warning.startswith(f"{rows / '1.npz'} is left out: not a readable zip archive")
+    caplog.clear()
+    assert main(["evaluate", str(net), str(rows), "--recipe", "paper"]) == 0
+    assert [record.getMessage() for record in caplog.records if record.name == "nets.data"] == [warning]
+
+
+@pytest.mark.parametrize("length", [[], ["--length", "5"]])
+def test_where_no_file_can_be_read_the_error_names_the_damage(
+    length: list[str], data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(5):
+        cut_short(data / "0.npz", tmp_path / f"{number}.npz")
+    assert train(tmp_path, tmp_path / "run", 8, "--net", "b2c16", *length) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith(f"error: there are no rows in {tmp_path}; of its files, these cannot be read: ")
+    assert error.count("not a readable zip archive of arrays, perhaps cut short") == 3
+    assert f"{tmp_path / '0.npz'}: " in error
+    assert error.endswith("; and 2 more")
+    assert main(["evaluate", "net.bin.gz", str(tmp_path)]) == 1
+    assert "these cannot be read" in capsys.readouterr().err
 
 
 def test_losses_of_rows_do_not_depend_on_the_batch(data: Path, tmp_path: Path) -> None:

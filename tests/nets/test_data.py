@@ -70,7 +70,10 @@ def test_files_are_found_counted_and_ordered_by_age(folder: Path) -> None:
     (folder / "writing.npz.tmp").write_bytes(b"")
     assert [file.rows for file in data.scan()][-2:] == [10, 3]
     assert len(data.scan()) == 11
-    assert "half.npz" in next(iter(data.refused))
+    assert list(data.refused) == [str(folder / "half.npz")]
+    write_npz(numbered(0, 7), folder / "half.npz")
+    assert len(data.scan()) == 12
+    assert not data.refused
     with pytest.raises(FileNotFoundError, match="does not exist"):
         DataFolder([folder / "nowhere"]).scan()
 
