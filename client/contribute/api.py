@@ -122,7 +122,7 @@ class ServerApi:
             raise OutageError(f"no answer from {self.server_url}: {_short(error)}") from error
         if answer.status_code in (200, 201, 202):
             return answer
-        raise _failure(answer)
+        raise _failure(answer, self.server_url)
 
     def _read(self, message: type[M], answer: requests.Response) -> M:
         try:
@@ -131,9 +131,13 @@ class ServerApi:
             raise OutageError(f"the server's answer to {answer.url} cannot be understood: {error}") from error
 
 
-def _failure(answer: requests.Response) -> ServerError:
+def _failure(answer: requests.Response, server_url: str) -> ServerError:
     error = wire.read_error(answer.status_code, answer.content)
-    text = f"{error.detail} (status {answer.status_code})"
+    status = f"status {answer.status_code}"
+    explained = status not in error.detail
+    text = f"{error.detail} ({status})" if explained else error.detail
+    if answer.status_code == 404 and not explained:
+        text += f"; {answer.url} is not there: is the server's address {server_url} right?"
     kind = _BY_CODE.get(error.code)
     return OutageError(text, _retry_after(answer)) if kind is None else kind(text)
 

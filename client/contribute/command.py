@@ -27,7 +27,14 @@ from client.contribute.downloads import NetworkCache
 from client.contribute.loop import Backoff, Outcome
 from client.contribute.loop import run as run_loop
 from client.contribute.messages import Discarded, FromChild, Progress, Report, Spooled, Want
-from client.contribute.settings import ClientSettings, SettingsError, add_arguments, load_settings
+from client.contribute.settings import (
+    ClientSettings,
+    SettingsError,
+    add_arguments,
+    data_directory_error,
+    load_settings,
+    prepare_data_directory,
+)
 from client.contribute.spool import Spool
 from client.contribute.streams import StreamGroup, StreamProcess
 from client.contribute.tasks import TaskFetcher, Wish
@@ -49,11 +56,19 @@ def run(arguments: argparse.Namespace) -> int:
         streams = plan_streams(
             settings.gpus, settings.cpu_streams, settings.games_per_stream, _gpu_count(settings.gpus)
         )
+        prepare_data_directory(settings.data_directory)
     except (SettingsError, DeviceError) as error:
         console.line(str(error))
         return EXIT_USAGE
+    if settings.ignored:
+        console.line(f"ignored settings, which have no meaning here: {', '.join(settings.ignored)}")
     with requests.Session() as session:
-        return Contributor(settings, streams, session, console).run()
+        try:
+            contributor = Contributor(settings, streams, session, console)
+        except OSError as error:
+            console.line(str(data_directory_error(settings.data_directory, error)))
+            return EXIT_USAGE
+        return contributor.run()
 
 
 class Contributor:

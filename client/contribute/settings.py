@@ -1,13 +1,17 @@
 """A volunteer's settings: from the command line, else the environment, else a file, else the default.
 
 The file is KataGo's ``key = value`` text with the key names of its contribute command (spec contribute-protocol.md
-17), so a volunteer of KataGo can bring the file along. Knows nothing of runs and jobs.
+17), so a volunteer of KataGo can bring the file along: what has no meaning here is ignored and named. Knows nothing
+of runs and jobs.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
+import tempfile
+import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +22,24 @@ import platformdirs
 from common import config_text
 
 ENVIRONMENT_PREFIX: Final = "TENGEN_"
+REQUIRED: Final = {
+    "serverUrl": "the address of the server",
+    "username": "your contributor name",
+    "password": "the password of your contributor name",
+}
+"""Keys without a default, and how a message names them."""
+
+_OF_KATAGO: Final = re.compile(
+    r"maxRatingMatches|disablePredownloadLoop|modelDownloadMirrorBaseUrl|mirrorUseProxy"
+    "|proxy(?:Host|Port|BasicAuthUsername|BasicAuthPassword)|reportPerformanceEvery|watchOngoingGameInFile(?:Name)?"
+    r"|includeOwnership|warnTaskUnusedKeys|homeDataDir|numNNServerThreadsPerModel|gpuToUse\w*|deviceToUse\w*"
+    "|log(?:Dir|DirDated|File|ToStdout|ToStderr|TimeStamp|ConfigContents|GamesAsJson|SearchInfo|Moves)"
+    "|nn(?:MaxBatchSize|CacheSizePowerOfTwo|MutexPoolSizePowerOfTwo|Randomize|RandSeed)"
+    r"|(?:cuda|trt|opencl|eigen|metal)[A-Z]\w*"
+)
+"""Keys of KataGo's contribute command that have no meaning here."""
+
+_HOST: Final = re.compile(r"[^\s/?#@\\<>^`{|}]{1,253}")
 
 
 class SettingsError(ValueError):
@@ -69,6 +91,8 @@ class ClientSettings:
     only_rating: bool
     data_directory: Path
     network_cache_bytes: int
+    ignored: tuple[str, ...] = ()
+    """Keys of the file that only KataGo's client has."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,20 +115,14 @@ def load_settings(arguments: argparse.Namespace, environment: Mapping[str, str] 
         SettingsError: server or login missing, a value out of range, or the file cannot be read.
     """
     environment = os.environ if environment is None else environment
-    from_file = _read_file(arguments.config)
+    from_file, ignored = _read_file(arguments.config)
     values = {}
     for option in OPTIONS:
         given = getattr(arguments, option.key, None)
         value = given if given is not None else environment.get(option.variable)
         values[option.key] = value if value is not None else from_file.get(option.key, option.default)
-    for option in OPTIONS[:2]:
-        if not values[option.key]:
-            raise SettingsError(
-                f"{option.help} is not set: give {option.flag}, or set {option.variable}, or write a file with"
-                f" `{option.key} = ...` and name it by --config"
-            )
-    if not values["serverUrl"].startswith(("http://", "https://")):
-        raise SettingsError(f"server address {values['serverUrl']!r} must begin with http:// or https://")
+    _check_given(values)
+    _check_address(values["serverUrl"])
     directory = values["dataDirectory"] or platformdirs.user_data_dir("tengen-client", appauthor=False)
     return ClientSettings(
         server_url=values["serverUrl"].rstrip("/"),
@@ -117,12 +135,64 @@ def load_settings(arguments: argparse.Namespace, environment: Mapping[str, str] 
         only_rating=_boolean(values, "onlyPlayRatingMatches"),
         data_directory=Path(directory).expanduser(),
         network_cache_bytes=_integer(values, "networkCacheGiB", 1, 10_000) * 2**30,
+        ignored=ignored,
     )
 
 
-def _read_file(path: Path | None) -> dict[str, str]:
+def data_directory_error(directory: Path, error: OSError) -> SettingsError:
+    """What to tell a volunteer whose data folder cannot be used."""
+    return SettingsError(
+        f"the folder for networks and unsent games, {directory}, cannot be used: {error.strerror or error}"
+        f"{f' ({error.filename})' if error.filename not in (None, str(directory)) else ''};"
+        " name a folder that can be written by --data-dir or TENGEN_DATA_DIR"
+    )
+
+
+def prepare_data_directory(directory: Path) -> None:
+    """Make the folder and see that it can be written.
+
+    Raises:
+        SettingsError: it cannot; the text says why and what to do.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise data_directory_error(directory, error) from error
+
+
+def _check_given(values: Mapping[str, str]) -> None:
+    for option in OPTIONS:
+        if option.key in REQUIRED and not values[option.key]:
+            raise SettingsError(
+                f"{REQUIRED[option.key]} is not set: give {option.flag}, or set {option.variable}, or write a file with"
+                f" `{option.key} = ...` and name it by --config"
+            )
+
+
+def _check_address(url: str) -> None:
+    """Refuse what can never be an address, as an address that merely does not answer is tried for ever."""
+    remedy = "; an address is for example https://tengen.example.org"
+    if not url.startswith(("http://", "https://")):
+        raise SettingsError(f"server address {url!r} must begin with http:// or https://{remedy}")
+    try:
+        parts = urllib.parse.urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise SettingsError(f"server address {url!r} is wrong: {error}{remedy}") from error
+    if not parts.hostname:
+        raise SettingsError(f"server address {url!r} names no host{remedy}")
+    if port == 0 or not _HOST.fullmatch(parts.hostname):
+        raise SettingsError(f"server address {url!r} is wrong: {parts.netloc!r} is no host and port{remedy}")
+    if parts.query or parts.fragment:
+        raise SettingsError(f"server address {url!r} must end before the '?' or '#'{remedy}")
+
+
+def _read_file(path: Path | None) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Values by key, and the keys that are ignored."""
     if path is None:
-        return {}
+        return {}, ()
     try:
         entries = config_text.parse(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -130,10 +200,11 @@ def _read_file(path: Path | None) -> dict[str, str]:
     except (config_text.ConfigError, UnicodeDecodeError) as error:
         raise SettingsError(f"settings file {path}: {error}") from error
     known = {option.key for option in OPTIONS}
-    unknown = sorted(set(entries) - known)
+    ignored = tuple(key for key in entries if key not in known and _OF_KATAGO.fullmatch(key))
+    unknown = sorted(set(entries) - known - set(ignored))
     if unknown:
         raise SettingsError(f"settings file {path}: unknown key {unknown[0]!r}; known are {', '.join(sorted(known))}")
-    return {key: entry.value for key, entry in entries.items()}
+    return {key: entry.value for key, entry in entries.items() if key in known}, ignored
 
 
 def _integer(values: Mapping[str, str], key: str, low: int, high: int) -> int:

@@ -81,6 +81,17 @@ def test_the_class_of_an_error_says_what_to_do(answer: Any, kind: type[Exception
         server.check()
 
 
+def test_an_unexplained_404_points_to_the_address() -> None:
+    server, _ = api((404, "<html>Not Found</html>", {}))
+    with pytest.raises(OutageError) as caught:
+        server.check()
+    assert str(caught.value).count("404") == 1
+    assert f"is the server's address {SERVER} right?" in str(caught.value)
+    server, _ = api(refusal(404, "retry", "there is no run yet"))
+    with pytest.raises(OutageError, match=r"^there is no run yet \(status 404\)$"):
+        server.check()
+
+
 def test_names_are_sent_in_utf8_and_below_the_base_path() -> None:
     server, transport = api((200, {}, {}))
     server.check()

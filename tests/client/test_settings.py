@@ -7,8 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from client.contribute import command
 from client.contribute.devices import DeviceError, plan_streams
-from client.contribute.settings import ClientSettings, SettingsError, add_arguments, load_settings
+from client.contribute.settings import (
+    ClientSettings,
+    SettingsError,
+    add_arguments,
+    load_settings,
+    prepare_data_directory,
+)
+
+LOGIN = ["--username", "u", "--password", "p"]
 
 
 def settings(arguments: list[str], environment: dict[str, str] | None = None) -> ClientSettings:
@@ -33,15 +42,76 @@ def test_flags_go_before_environment_before_file(tmp_path: Path) -> None:
     [
         ([], "give --server-url, or set TENGEN_SERVER_URL"),
         (["--server-url", "http://x"], "give --username, or set TENGEN_USERNAME"),
-        (["--server-url", "x", "--username", "u"], "must begin with http"),
-        (["--server-url", "http://x", "--username", "u", "--task-rep-factor", "65"], "from 1 to 64, not '65'"),
-        (["--server-url", "http://x", "--username", "u", "--only-rating", "maybe"], "true or false, not 'maybe'"),
+        (["--server-url", "http://x", "--username", "u"], "give --password, or set TENGEN_PASSWORD"),
+        (["--server-url", "http://x", *LOGIN, "--task-rep-factor", "65"], "from 1 to 64, not '65'"),
+        (["--server-url", "http://x", *LOGIN, "--only-rating", "maybe"], "true or false, not 'maybe'"),
         (["--config", "/does/not/exist"], "cannot read the settings file /does/not/exist"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_remedy(arguments: list[str], text: str) -> None:
     with pytest.raises(SettingsError, match=text):
         settings(arguments)
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("x", "must begin with http"),
+        ("ftp://x", "must begin with http"),
+        ("http://", "names no host"),
+        ("https:///path", "names no host"),
+        ("http://:8000", "names no host"),
+        ("http://[bad", "is wrong: "),
+        ("http://x:99999", "is wrong: Port out of range"),
+        ("http://x:0", "no host and port"),
+        ("http://x:port", "is wrong: "),
+        ("http://two words/", "no host and port"),
+        ("http://x/?run=1", "must end before"),
+    ],
+)
+def test_what_can_never_be_an_address_is_refused(url: str, text: str) -> None:
+    with pytest.raises(SettingsError, match=rf"server address .*{text}.*for example https://tengen.example.org"):
+        settings(["--server-url", url, *LOGIN])
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost:8000", "https://go.example.org/base", "http://[::1]:80", "http://10.0.0.7", "http://a_b"]
+)
+def test_addresses_of_all_forms(url: str) -> None:
+    assert settings(["--server-url", url + "/", *LOGIN]).server_url == url
+
+
+def test_keys_that_only_katago_has_are_ignored_and_named(tmp_path: Path) -> None:
+    file = tmp_path / "contribute.cfg"
+    file.write_text(
+        "serverUrl = http://x\nusername = u\npassword = p\nlogDir = logs\ncudaDeviceToUseThread0 = 1\n"
+        "maxRatingMatches = 1\nmaxSimultaneousGames = 8\n"
+    )
+    found = settings(["--config", str(file)])
+    assert found.ignored == ("logDir", "cudaDeviceToUseThread0", "maxRatingMatches")
+    assert found.games_per_stream == 8
+    file.write_text("serverUrl = http://x\nlogDirr = logs\n")
+    with pytest.raises(SettingsError, match="unknown key 'logDirr'"):
+        settings(["--config", str(file)])
+
+
+def test_a_data_folder_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    prepare_data_directory(tmp_path / "new" / "folder")
+    # a file, a path below one, and a folder in which nobody can make a file
+    for path in (file, file / "below", Path("/proc/self/fdinfo"), Path("/proc/none/such")):
+        with pytest.raises(SettingsError, match=f"{path}.* cannot be used: .*by --data-dir or TENGEN_DATA_DIR"):
+            prepare_data_directory(path)
+    occupied = tmp_path / "occupied"
+    occupied.mkdir()
+    (occupied / "spool").write_text("")
+    for path in (file, occupied):
+        words = ["--server-url", "http://x", *LOGIN, "--gpus", "cpu", "--data-dir", str(path)]
+        parser = argparse.ArgumentParser()
+        add_arguments(parser)
+        assert command.run(parser.parse_args(words)) == 2
+        assert "cannot be used" in capsys.readouterr().out
 
 
 def test_an_unknown_key_of_the_file_is_named(tmp_path: Path) -> None:
