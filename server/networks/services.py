@@ -40,7 +40,7 @@ def network_register(
     gives the network that is there, so that a killed trainer may repeat itself.
 
     Raises:
-        InvalidSettings: the name is malformed, or taken by another file.
+        InvalidSettings: the name is malformed, or taken by another file; or the run has the file under another name.
         Unavailable: the storage failed.
     """
     sha256, size = _digest(path)
@@ -49,6 +49,9 @@ def network_register(
         if known.run_id == run.pk and known.file_sha256 == sha256:
             return known
         raise InvalidSettings(f"a network {known.name} with another file exists already; choose another name")
+    same = Network.objects.filter(run=run, file_sha256=sha256).first()
+    if same is not None:
+        raise InvalidSettings(f"run {run.name} has this file already: it is the network {same.name}")
     if not re.fullmatch(NAME_PATTERN, name) or not name.startswith(run.name + "-"):
         raise InvalidSettings(f"network name {name!r}: letters, digits and hyphens, beginning with {run.name + '-'!r}")
     with path.open("rb") as stream:

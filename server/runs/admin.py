@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from server.runs.models import Run, RunTotals
 from server.runs.revisions import parse_revisions
 from server.runs.services import config_faults, run_save
+from server.training.architectures import architecture_fault
 
 
 class RunForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable without stubs
@@ -29,11 +30,24 @@ class RunForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable w
             if {field, "data_board_len", "max_search_threads_allowed"} <= values.keys():
                 for fault in config_faults(run, field):
                     self.add_error(field, fault)
+        for field in ("architecture", "next_architecture"):
+            if values.get(field) and (fault := architecture_fault(values[field])):
+                self.add_error(field, fault)
         try:
             parse_revisions(run.client_revisions)
         except ValueError as error:
             self.add_error("client_revisions", str(error))
+        self._check_changes()
         return cleaned
+
+    def _check_changes(self) -> None:
+        """Refuse what would spoil a run that has begun."""
+        if "data_board_len" in self.changed_data and RunTotals.objects.filter(run=self.instance, last_row__gt=0):
+            self.add_error("data_board_len", "the run has rows of another length already; make a new run")
+        network = self.cleaned_data.get("current_network")
+        if network is not None and (network.run_id != self.instance.pk or not network.training_games_enabled):
+            text = "choose a network of this run that has passed its gate, or a seed; a candidate passes by its gate"
+            self.add_error("current_network", text)
 
 
 @admin.register(Run)

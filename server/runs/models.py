@@ -18,6 +18,8 @@ from common.wire import INPUTS_VERSION, MIN_DATA_BOARD_LENGTH
 NAME_PATTERN: Final = r"^[A-Za-z0-9]{1,16}$"
 """contribute-protocol.md 3: networks' names begin with it, so it has no hyphen."""
 
+SHARE: Final = (MinValueValidator(0.0), MaxValueValidator(1.0))
+
 
 class RunState(models.TextChoices):
     """What a run still takes part in."""
@@ -55,7 +57,9 @@ class Run(models.Model):
     )
     inputs_version = models.PositiveSmallIntegerField(default=INPUTS_VERSION)
     max_search_threads_allowed = models.PositiveSmallIntegerField(
-        default=8, help_text="Promise to clients: no configuration text asks for more numSearchThreads."
+        default=8,
+        validators=[MinValueValidator(1)],
+        help_text="Promise to clients: no configuration text asks for more numSearchThreads.",
     )
     selfplay_config = models.TextField(help_text="KataGo configuration text of self-play games.")
     gating_config = models.TextField(help_text="KataGo configuration text of gating and rating games.")
@@ -64,15 +68,23 @@ class Run(models.Model):
         help_text="One per line: REVISION, 'REVISION until 2030-01-31', or 'REVISION refused REASON'. "
         "'#' starts a comment. Empty: every client may play.",
     )
-    gating_share = models.FloatField(default=1.0, help_text="Share of jobs that go to a waiting gate, 0 to 1.")
-    rating_share = models.FloatField(default=0.0, help_text="Share of the other jobs that are rating games, 0 to 1.")
+    gating_share = models.FloatField(
+        default=1.0, validators=SHARE, help_text="Share of jobs that go to a waiting gate, 0 to 1."
+    )
+    rating_share = models.FloatField(
+        default=0.0, validators=SHARE, help_text="Share of the other jobs that are rating games, 0 to 1."
+    )
     lease_seconds = models.PositiveIntegerField(
-        default=4 * 3600, help_text="After this time a job's missing games may be given to somebody else."
+        default=4 * 3600,
+        validators=[MinValueValidator(1)],
+        help_text="After this time a job's missing games may be given to somebody else.",
     )
 
     promotion_rule = models.CharField(max_length=8, choices=PromotionRule.choices, default=PromotionRule.GATE)
-    gate_games = models.PositiveIntegerField(default=200)
-    gate_required = models.FloatField(default=0.5, help_text="Share of the points that a candidate needs, 0 to 1.")
+    gate_games = models.PositiveIntegerField(default=200, validators=[MinValueValidator(1)])
+    gate_required = models.FloatField(
+        default=0.5, validators=SHARE, help_text="Share of the points that a candidate needs, 0 to 1."
+    )
 
     architecture = models.CharField(max_length=64, help_text="Name of the network's architecture, such as b10c128.")
     next_architecture = models.CharField(

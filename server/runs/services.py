@@ -14,6 +14,7 @@ from server.errors import InvalidSettings
 from server.networks.models import Network, NetworkState
 from server.runs.models import Run, RunTotals
 from server.runs.revisions import parse_revisions
+from server.training.architectures import architecture_fault
 
 
 def run_create(*, name: str, selfplay_config: str, gating_config: str, **settings: Any) -> Run:
@@ -62,6 +63,9 @@ def settings_faults(run: Run) -> list[str]:
         faults += [f"{field}: {text}" for field, texts in error.message_dict.items() for text in texts]
     for field in ("selfplay_config", "gating_config"):
         faults += [f"{field}: {fault}" for fault in config_faults(run, field)]
+    for field in ("architecture", "next_architecture"):
+        if getattr(run, field) and (fault := architecture_fault(getattr(run, field))):
+            faults.append(f"{field}: {fault}")
     try:
         parse_revisions(run.client_revisions)
     except ValueError as error:

@@ -1,4 +1,6 @@
-"""The content security policy of the pages: scripts come from this site's files only, never from a page's text.
+"""What holds for every page: its content security policy, and addresses that no page can have.
+
+The policy: scripts come from this site's files only, never from a page's text.
 
 Charts set styles on elements as they draw, so inline styles are allowed; the Django admin needs no more than that.
 """
@@ -8,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 
 POLICY: Final = "; ".join(
     [
@@ -33,5 +35,17 @@ def content_security_policy(
         response = get_response(request)
         response.headers.setdefault("Content-Security-Policy", POLICY)
         return response
+
+    return middleware
+
+
+def refuse_nul(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Refuse a page's address with a NUL character, which PostgreSQL cannot look for; clients get the API's own words."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        holds_nul = "\x00" in request.path_info or "%00" in request.META.get("QUERY_STRING", "")
+        if holds_nul and not request.path_info.startswith(("/api/", "/models/")):
+            return HttpResponseBadRequest("the address holds a NUL character", content_type="text/plain")
+        return get_response(request)
 
     return middleware

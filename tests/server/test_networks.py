@@ -73,6 +73,15 @@ def test_registering_twice_is_registering_once(run: Run, tmp_path: Path) -> None
 
 
 @pytest.mark.django_db
+def test_a_file_under_a_second_name_is_refused(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "net.bin.gz"
+    path.write_bytes(b"some bytes")
+    network_register(run=run, name="seven-s1", path=path, architecture="b2c32")
+    with pytest.raises(InvalidSettings, match="this file already: it is the network seven-s1"):
+        network_register(run=run, name="seven-s2", path=path, architecture="b2c32")
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize("name", ["other-s1", "seven", "seven-", "seven-a b", "seven-a/b", "seven--a"])
 def test_bad_names(run: Run, tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidSettings, match="beginning with 'seven-'"):

@@ -13,9 +13,9 @@ from common.config_text import overlay
 from common.parameters import default_text, parse_match, parse_selfplay
 from server.errors import InvalidSettings
 from server.networks.models import NetworkState
-from server.runs.models import Run
+from server.runs.models import Run, RunTotals
 from server.runs.services import run_save
-from tests.server.factories import make_run
+from tests.server.factories import make_network, make_run
 
 pytestmark = pytest.mark.django_db
 
@@ -103,6 +103,10 @@ def test_create_run_takes_texts_from_files(tmp_path: Path) -> None:
         (["nine", "--data-board-len", "9"], "selfplay_config"),
         (["nine", "--selfplay-config", "missing.cfg"], "missing.cfg"),
         (["nine", "--board-sizes", "nine"], "bSizes"),
+        (["nine", "--gate-games", "0"], "gate_games: Ensure this value is greater than or equal to 1"),
+        (["nine", "--gate-required", "7"], "gate_required: Ensure this value is less than or equal to 1"),
+        (["nine", "--gating-share", "-1"], "gating_share: Ensure this value is greater than or equal to 0"),
+        (["nine", "--lease-seconds", "0"], "lease_seconds: Ensure this value is greater than or equal to 1"),
         (["nine", "--architecture", "b6c97"], "no net size is called 'b6c97'"),
         (["nine", "--next-architecture", "b6c97"], "no net size is called 'b6c97'"),
     ],
@@ -148,6 +152,24 @@ def test_admin_saves_checked_settings_only(admin_client: Client, run: Run) -> No
     run.refresh_from_db()
     assert run.gate_games == 50
     assert admin_client.get("/admin/runs/run/add/").status_code == 403
+
+
+def test_admin_refuses_what_would_spoil_a_run(admin_client: Client, run: Run, tmp_path: Path) -> None:
+    candidate = make_network(run, tmp_path)
+    RunTotals.objects.filter(run=run).update(last_row=10)
+    url = f"/admin/runs/run/{run.pk}/change/"
+    wrong = {
+        "architecture": ("b99", "no net size is called"),
+        "next_architecture": ("b99", "no net size is called"),
+        "data_board_len": ("19", "make a new run"),
+        "current_network": (str(candidate.pk), "a candidate passes by its gate"),
+    }
+    for field, (value, text) in wrong.items():
+        answer = admin_client.post(url, form_of(run) | {field: value})
+        assert answer.status_code == 200, field
+        assert text in answer.content.decode(), field
+    kept = Run.objects.get()
+    assert (kept.architecture, kept.data_board_len, kept.current_network) == ("b2c32", 7, run.current_network)
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,12 @@ def test_what_is_not_there_is_a_404(client: Client, run: Run, path: str) -> None
     assert client.get(path).status_code == 404
 
 
+@pytest.mark.parametrize("path", ["/runs/%00/", "/games/%00/", "/game/training/%00/", "/games/web7/?network=zz%00"])
+def test_an_address_with_a_nul_is_refused(client: Client, run: Run, path: str) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, answer.content) == (400, b"the address holds a NUL character")
+
+
 def test_run_page_shows_strengths_and_losses(client: Client, run: Run) -> None:
     first = Network.objects.get(run=run)
     Rating.objects.create(network=first, run=run, log_gamma=0.0, error=0.0, games=10)

@@ -27,7 +27,10 @@ _PLAIN: Final = (
 class Command(BaseCommand):
     """Make a run out of configuration texts and settings; everything is checked before anything is saved."""
 
-    help = "Make a run. It begins with the random network; add_network --seed gives it a trained one."
+    help = (
+        "Make a run. It begins with the random network; add_network --seed gives it a trained one. "
+        "Clients play for the newest active run, so this takes them over from an older one."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the command line."""
