@@ -40,7 +40,7 @@ def content_security_policy(
 
 
 def refuse_nul(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Refuse a page's address with a NUL character, which PostgreSQL cannot look for; clients get the API's own words."""
+    """Refuse a page's address with a NUL, which PostgreSQL cannot look for; clients get the API's own words."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         holds_nul = "\x00" in request.path_info or "%00" in request.META.get("QUERY_STRING", "")
