@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from common.wire import CLIENT_VERSION
-
+EXIT_INTERRUPTED: Final = 130
+"""What a shell tells of a program that Ctrl-C ended."""
 DEFAULT: Final = "contribute"
 COMMANDS: Final = {
     "contribute": ("client.contribute.command", "play games for a server (the default)"),
@@ -31,6 +31,8 @@ def main(arguments: Sequence[str]) -> int:
         print(overview())
         return 0
     if words[:1] == ["--version"]:
+        from common.wire import CLIENT_VERSION
+
         print(f"tengen client {CLIENT_VERSION}")
         return 0
     name = words.pop(0) if words and not words[0].startswith("-") else DEFAULT
@@ -58,5 +60,13 @@ def overview() -> str:
     )
 
 
+def guarded(arguments: Sequence[str]) -> int:
+    """`main`; Ctrl-C ends it without a traceback where no command answers it, as while the command is imported."""
+    try:
+        return main(arguments)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(guarded(sys.argv[1:]))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # the playing code is slow to import and the parent, which im
 
 PROGRESS_EVERY_S: Final = 5.0
 SPOOL_RETRY_S: Final = 10.0
+STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class ChildSettings:
 
 def child_main(pipe: Connection, stream: Stream, settings: ChildSettings) -> None:
     """Entry point of the process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    ignore_stop_signals()
     if stream.core is not None and hasattr(os, "sched_setaffinity"):
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, {stream.core})
@@ -54,6 +55,14 @@ def child_main(pipe: Connection, stream: Stream, settings: ChildSettings) -> Non
         raise
     finally:
         pipe.close()
+
+
+def ignore_stop_signals() -> None:
+    """Ctrl-C and a service manager's SIGTERM reach the whole group: the parent alone decides, and tells by the pipe."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):  # held back since before the process began, see `client.contribute.streams`
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 class Player:

@@ -1,8 +1,8 @@
 """``python -m client contribute``: the parent process that ties tasks, children, spool and console together.
 
 Threads: the main one listens to the children and prints; one asks for tasks and downloads networks; one sends games.
-The first Ctrl-C finishes the running games and sends them, the second stops at once; finished games are on disk either
-way and are sent by the next start.
+The first Ctrl-C or SIGTERM finishes the running games and sends them, the second stops at once; finished games are on
+disk either way and are sent by the next start. Before games are played either one simply ends the program.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ class Contributor:
         self._wake_sender = threading.Event()
         self._interrupts = 0
         self._gave_up = ""
+        self._ended = False
         self._wishes: queue.SimpleQueue[Wish] = queue.SimpleQueue()
         self._api = ServerApi(session, settings.server_url, settings.username, settings.password)
         self._fetcher = TaskFetcher(
@@ -118,11 +119,20 @@ class Contributor:
         ]
         for thread in threads:
             thread.start()
-        group = StreamGroup(self._streams, self._child_settings(), self._hear, self._console.line)
+        group: StreamGroup | None = None
         try:
+            group = StreamGroup(
+                self._streams,
+                self._child_settings(),
+                self._hear,
+                self._console.line,
+                stopping=lambda: bool(self._interrupts or self._gave_up),
+            )
             self._listen(group)
         finally:
-            group.kill()
+            if group is not None:
+                group.kill()
+            self._ended = True
             self._stop_asking.set()
             self._finish_sending()
             for thread in threads:
@@ -140,21 +150,17 @@ class Contributor:
     def _find_server(self) -> bool:
         """See that server and login work before anything is played; waits for a server that is away."""
         backoff = Backoff(random.Random())
-        while not self._interrupts:
+        while True:
             try:
                 self._fetcher.run = self._api.current_run()
                 return True
             except OutageError as error:
                 pause = backoff.after(Outcome.FAILED)
                 self._console.line(f"{error}; the next try follows in {pause:.0f} s")
-                try:
-                    self._stop_asking.wait(pause)
-                except KeyboardInterrupt:
-                    return False
+                self._stop_asking.wait(pause)
             except ServerError as error:
                 self._console.line(f"stopped: {error}")
                 return False
-        return False
 
     def _announce(self) -> None:
         games = sum(stream.games for stream in self._streams)
@@ -204,7 +210,8 @@ class Contributor:
 
     def _current_totals(self) -> Totals:
         totals = self._totals
-        totals.running = sum(progress.games_running for progress in self._latest.values())
+        running = sum(progress.games_running for progress in self._latest.values())
+        totals.running = 0 if self._ended else running
         totals.evaluations = sum(progress.evaluations for progress in self._latest.values())
         totals.sent, totals.refused = self._uploader.sent, self._uploader.refused
         totals.waiting = self._spool.count()

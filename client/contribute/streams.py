@@ -9,15 +9,17 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.resource_tracker
+import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Final
 
-from client.contribute.child import ChildSettings, child_main
+from client.contribute.child import STOP_SIGNALS, ChildSettings, child_main
 from client.contribute.devices import Stream
 from client.contribute.messages import Failed, FromChild, FromParent, Stop
 
@@ -53,6 +55,7 @@ class StreamGroup:
         settings: what every child needs to know.
         hear: called with (process, message) for every message of a child.
         report: called with a line for the volunteer.
+        stopping: whether the client is being stopped, so that no child is started again.
         clock: monotonic seconds.
     """
 
@@ -62,13 +65,20 @@ class StreamGroup:
         settings: ChildSettings,
         hear: Callable[[StreamProcess, FromChild], None],
         report: Callable[[str], None],
+        stopping: Callable[[], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._hear = hear
         self._report = report
         self._clock = clock
-        self._stopping = False
-        self.processes = [StreamProcess(stream, settings, *_start(stream, settings)) for stream in streams]
+        self._stopping = stopping
+        self.processes: list[StreamProcess] = []
+        try:
+            for stream in streams:
+                self.processes.append(StreamProcess(stream, settings, *_start(stream, settings)))
+        except BaseException:
+            self.kill()
+            raise
 
     def alive(self) -> int:
         """How many children run."""
@@ -90,7 +100,6 @@ class StreamGroup:
 
     def stop(self, *, now: bool) -> None:
         """Ask every child to finish its running games, or to end at once."""
-        self._stopping = True
         for process in self.processes:
             process.send(Stop(now))
 
@@ -112,7 +121,7 @@ class StreamGroup:
         except (EOFError, OSError):
             process.pipe.close()
             process.process.join()
-            if not self._stopping:
+            if not self._stopping():
                 self._replace(process)
 
     def _replace(self, process: StreamProcess) -> None:
@@ -135,6 +144,22 @@ def _start(stream: Stream, settings: ChildSettings) -> tuple[BaseProcess, Connec
     process = _CONTEXT.Process(
         target=child_main, args=(theirs, stream, settings), name=f"tengen {stream.name}", daemon=True
     )
-    process.start()
+    with _stop_signals_held_back():
+        process.start()
     theirs.close()
     return process, ours
+
+
+@contextlib.contextmanager
+def _stop_signals_held_back() -> Iterator[None]:
+    """A process started meanwhile gets no SIGINT or SIGTERM until it is ready to ignore them; ours come afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # Started by the first process otherwise, and then it lets the signals through again.
+    multiprocessing.resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -7,6 +7,7 @@ this installation reads (`common.kernel_cache`), and a mark beside it says that 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -74,4 +75,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it quietly; the parent has the say
     main()

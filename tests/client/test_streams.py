@@ -1,0 +1,96 @@
+"""Children and signals: a stop signal to the whole group ends nobody but by the parent's word."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from client import __main__ as program
+from client.contribute.child import ChildSettings
+from client.contribute.devices import Stream
+from client.contribute.messages import FromChild, Want
+from client.contribute.streams import StreamGroup, StreamProcess
+
+WITHIN_S = 60.0
+
+
+class Group:
+    """One child that gets no games, and what was heard of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.messages: list[FromChild] = []
+        self.lines: list[str] = []
+        self.is_stopping = False
+        self.group = StreamGroup(
+            [Stream("cpu0", "cpu", 1, None, 1)],
+            ChildSettings(folder, "http://server"),
+            self.hear,
+            self.lines.append,
+            stopping=lambda: self.is_stopping,
+        )
+
+    def hear(self, process: StreamProcess, message: FromChild) -> None:
+        self.messages.append(message)
+
+    def signal(self, *numbers: int) -> None:
+        pid = self.group.processes[0].process.pid
+        assert pid is not None
+        for number in numbers:
+            os.kill(pid, number)
+
+    def listen_until(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + WITHIN_S
+        while not condition():
+            assert time.monotonic() < deadline, (self.messages, self.lines)
+            self.group.listen(0.1)
+
+
+def test_stop_signals_do_not_end_a_child(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    played = Group(tmp_path)
+    try:
+        played.signal(signal.SIGTERM, signal.SIGINT)  # while the interpreter starts
+        played.listen_until(lambda: Want(1) in played.messages)
+        played.signal(signal.SIGTERM, signal.SIGINT)  # while it plays
+        assert played.group.alive() == 1
+        played.is_stopping = True
+        played.group.stop(now=False)
+        played.listen_until(lambda: not played.group.alive())
+        assert played.group.processes[0].process.exitcode == 0
+    finally:
+        played.group.kill()
+    assert played.lines == []
+    assert capfd.readouterr().err == ""
+    # nothing is held back in this process
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, []) & {signal.SIGINT, signal.SIGTERM}
+
+
+def test_a_child_that_dies_is_started_again_only_while_games_are_wanted(tmp_path: Path) -> None:
+    played = Group(tmp_path)
+    try:
+        first = played.group.processes[0].process.pid
+        played.signal(signal.SIGKILL)
+        played.listen_until(lambda: bool(played.lines))
+        assert played.lines == ["cpu0: ended unexpectedly (exit code -9), started again"]
+        assert played.group.processes[0].process.pid != first
+        played.is_stopping = True
+        played.signal(signal.SIGKILL)
+        played.listen_until(lambda: played.group.processes[0].pipe.closed)
+        assert played.group.alive() == 0
+        assert len(played.lines) == 1
+    finally:
+        played.group.kill()
+
+
+def test_ctrl_c_while_a_command_is_imported_ends_quietly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "slow_to_import.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(program.COMMANDS, "slow", ("slow_to_import", ""))
+    assert program.guarded(["slow"]) == 130
+    assert capfd.readouterr() == ("", "")
