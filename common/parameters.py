@@ -9,6 +9,7 @@ Knows nothing of how anything is played.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from common.parameter_classes import (
 from common.parameter_kinds import Key, integer, number_text
 
 __all__ = [
+    "IS_MISSING",
     "PLAYABLE",
     "ConfigError",
     "GameInitParameters",
@@ -146,6 +148,9 @@ _IGNORED: Final = re.compile(
 )
 """Keys of processes, devices, threads and logs: the volunteer's business, passed over without a warning."""
 
+IS_MISSING: Final = "is missing, it must be given"
+"""End of the problem that a required key is not in the text."""
+
 CONFIGS: Final = Path(__file__).parent / "configs"
 
 
@@ -222,8 +227,7 @@ def parse_engine(kind: type[_Parameters], *, overrides: str = "") -> tuple[Searc
     search = reader.read(SearchParameters, bot=0)
     settings = reader.read(kind)
     reader.check_playable(PLAYABLE)
-    reader.problems += reader.warnings()
-    reader.finish()
+    reader.finish(refuse_unknown=True)
     assert search is not None
     assert settings is not None
     return search, settings
@@ -249,6 +253,7 @@ class _Reader:
         self.entries = config_text.parse(text) | config_text.parse_overrides(overrides)
         self.problems: list[str] = []
         self._used: set[str] = set()
+        self._asked: list[str] = []
         self._values: list[tuple[Key, Any, Entry | None]] = []
 
     def read(self, kind: type[_Parameters], *, bot: int | None = None) -> _Parameters | None:
@@ -265,7 +270,7 @@ class _Reader:
             elif key.derived is not None:
                 derived.append((field.name, key))
             elif key.required or field.default is dataclasses.MISSING:
-                self.problems.append(f"{key.name} is missing, it must be given")
+                self.problems.append(f"{key.name} {IS_MISSING}")
             else:
                 self._keep(values, field.name, key, field.default)
         if len(self.problems) > problems_before:
@@ -283,6 +288,7 @@ class _Reader:
     def _entry(self, key: Key, bot: int | None) -> Entry | None:
         names = [] if bot is None else [f"{key.name}{bot}"]
         names += [key.name, *((key.old_name,) if key.old_name else ())]
+        self._asked.append(key.name)
         given = [name for name in names if name in self.entries]
         self._used.update(given)
         return self.entries[given[0]] if given else None
@@ -322,15 +328,27 @@ class _Reader:
             if name in self.entries:
                 self.problems.append(f"{self.entries[name].place}: {name} names files of one machine; leave it out")
 
-    def finish(self) -> None:
-        """Raise `ConfigError` if there was any problem."""
-        if self.problems:
-            raise ConfigError("\n".join(dict.fromkeys(self.problems)))
+    def finish(self, *, refuse_unknown: bool = False) -> None:
+        """Raise `ConfigError` if there was any problem, unknown keys first: a misspelt one is the cause of the rest."""
+        unknown = [f"{self.entries[key].place}: unknown key {key}{self._meant(key)}" for key in self._unknown()]
+        if self.problems or (refuse_unknown and unknown):
+            raise ConfigError("\n".join(dict.fromkeys(unknown + self.problems)))
 
     def warnings(self) -> tuple[str, ...]:
         """A sentence for each key that nobody asked for."""
-        unknown = [key for key in self.entries if key not in self._used and not _IGNORED.fullmatch(key)]
-        return tuple(f"{self.entries[key].place}: unknown key {key} is ignored" for key in unknown)
+        return tuple(f"{self.entries[key].place}: unknown key {key} is ignored" for key in self._unknown())
+
+    def _unknown(self) -> list[str]:
+        return [
+            key
+            for key in self.entries
+            if key not in self._used and not _IGNORED.fullmatch(key) and key not in REFUSED_KEYS
+        ]
+
+    def _meant(self, key: str) -> str:
+        """A key that was asked for and is spelt much like ``key``, as the end of a sentence."""
+        close = difflib.get_close_matches(key, self._asked, n=1, cutoff=0.8)
+        return f"; is it {close[0]}?" if close else ""
 
 
 def _init_problems(init: GameInitParameters, data_board_len: int) -> list[str]:

@@ -245,6 +245,16 @@ def test_unknown_keys_are_reported_and_those_of_the_machine_are_not() -> None:
     assert re.fullmatch(r"line \d+: unknown key cpuctExploraton is ignored", config.warnings[0])
 
 
+def test_a_misspelt_key_is_named_before_what_it_leaves_missing() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_selfplay(with_changes(SELFPLAY, maxVisits=None, maxVisitz="5"))
+    first, second = str(caught.value).splitlines()
+    assert re.fullmatch(r"line \d+: unknown key maxVisitz; is it maxVisits\?", first)
+    assert second == "maxVisits is missing, it must be given"
+    with pytest.raises(ConfigError, match=r"^line \d+: unknown key maxVisitz; is it maxVisits\?\nmaxVisits is missing"):
+        parse_match(with_changes(MATCH, maxVisits=None, maxVisitz="5"))
+
+
 def test_an_old_name_is_read() -> None:
     text = with_changes(SELFPLAY, sidePositionProb=None, forkSidePositionProb="0")
     config = parse_selfplay(text)
@@ -291,7 +301,7 @@ def test_settings_of_an_engine() -> None:
     assert (search.max_visits, engine.answer) == (33, 7)
     assert (search.cpuct_exploration_log, search.dynamic_score_utility_factor) == (0.45, 0.3)
     assert parse_engine(EngineSettings)[1].answer == 42
-    with pytest.raises(ConfigError, match="override: unknown key question is ignored"):
+    with pytest.raises(ConfigError, match=r"^override: unknown key question$"):
         parse_engine(EngineSettings, overrides="question=1")
     with pytest.raises(ConfigError, match="override: useGraphSearch = true is not supported yet"):
         parse_engine(EngineSettings, overrides="useGraphSearch=true")
