@@ -17,6 +17,7 @@ from client.gtp_search import EngineSearch
 from client.selfplay.local import evaluator_loader, network_of
 from common.config_text import ConfigError
 from common.parameters import parse_engine
+from nets.katago_file import NetFileError, read_net
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +39,9 @@ def run(options: argparse.Namespace, lines: Iterable[str] | None = None, output:
     try:
         search_parameters, settings = parse_engine(GtpSettings, overrides=options.override_config)
         network = network_of(options.model)
-    except (ConfigError, FileNotFoundError) as error:
+        if network.path is not None:
+            read_net(network.path)  # a bad file is told now, not at the first move; an evaluator would take longer
+    except (ConfigError, NetFileError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     seed = options.seed if options.seed is not None else random.SystemRandom().getrandbits(63)

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from itertools import chain
 
 import pytest
@@ -259,7 +260,7 @@ def test_genmove_plays(engine: Engine) -> None:
     assert last(engine, "genmove b") == "= pass"
 
 
-def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
     gtp.add_arguments(parser)
     output = io.StringIO()
@@ -267,12 +268,19 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert output.getvalue() == "= \n\n= \n\n"
     assert gtp.run(parser.parse_args(["--model", "/nowhere.bin.gz"]), [], output) == 2
     assert "there is no network file /nowhere.bin.gz" in capsys.readouterr().err
+    net = tmp_path / "truncated.bin.gz"
+    net.write_bytes((Path(__file__).parent.parent / "fixtures/nets/mini-fixup.bin.gz").read_bytes()[:2000])
+    for path, told in ((net, "truncated.bin.gz: "), (tmp_path, "there is no network file")):
+        assert gtp.run(parser.parse_args(["--model", str(path)]), [], output) == 2
+        error = capsys.readouterr().err
+        assert told in error
+        assert "Traceback" not in error
     wrong = ["--model", "random", "--override-config", "maxVisits=0,colour=red"]
     assert gtp.run(parser.parse_args(wrong), [], output) == 2
     assert "override: maxVisits: 0 is not within" in capsys.readouterr().err
     unknown = ["--model", "random", "--override-config", "colour=red"]
     assert gtp.run(parser.parse_args(unknown), [], output) == 2
-    assert "unknown key colour is ignored" in capsys.readouterr().err
+    assert "override: unknown key colour" in capsys.readouterr().err
 
 
 # -- with a real net --
