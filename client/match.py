@@ -10,7 +10,7 @@ import math
 import sys
 from dataclasses import dataclass
 
-from client.selfplay.local import add_common_arguments, game_seed, network_of, play_into_folder, say
+from client.selfplay.local import add_common_arguments, explained, game_seed, network_of, play_into_folder, say
 from client.selfplay.orders import FinishedGame, GameOrder, Network
 from common.config_text import ConfigError
 from common.parameters import parse_match
@@ -96,7 +96,8 @@ def run(options: argparse.Namespace) -> int:
         if first == second:
             raise ValueError("a match needs two different networks")
         text = options.config.read_text(encoding="utf-8")
-        length = parse_match(text).init.longest_side
+        with explained(options.config):
+            length = parse_match(text).init.longest_side
         score, as_black = Score(), Score()
 
         def take(game: FinishedGame) -> None:

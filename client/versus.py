@@ -18,7 +18,7 @@ from typing import Any, Final
 from client.match import Score
 from client.search.parameters import to_record
 from client.search.pool import SearchPool
-from client.selfplay.local import RANDOM_MODEL, evaluator_loader, game_seed, network_of, say
+from client.selfplay.local import RANDOM_MODEL, evaluator_loader, explained, game_seed, network_of, positive, say
 from common.config_text import ConfigError, overlay
 from common.go.game import Game
 from common.go.points import BLACK, WHITE, to_vertex
@@ -121,15 +121,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, help=f"network file, or {RANDOM_MODEL}")
     parser.add_argument("--engine", required=True, help="command of the other program, in one word")
     parser.add_argument("--config", type=Path, required=True, help="KataGo configuration text of our search")
-    parser.add_argument("--games", type=int, default=100, help="how many games (default 100); colours alternate")
+    parser.add_argument("--games", type=positive, default=100, help="how many games (default 100); colours alternate")
     parser.add_argument("--size", type=int, default=19, help="board size (default 19)")
     parser.add_argument("--komi", type=float, default=7.5)
     parser.add_argument("--rules", default="koPOSITIONALscoreAREAtaxNONEsui0", help="rules string, area scoring")
-    parser.add_argument("--visits", type=int, help="visits per move (default: the configuration's)")
-    parser.add_argument("--parallel-games", type=int, default=8)
+    parser.add_argument("--visits", type=positive, help="visits per move (default: the configuration's)")
+    parser.add_argument("--parallel-games", type=positive, default=8)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=positive, default=1)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -148,7 +148,8 @@ def play_all(options: argparse.Namespace, report: Callable[[str], None]) -> Scor
     text = options.config.read_text(encoding="utf-8")
     if options.visits:
         text = overlay(text, f"maxVisits = {options.visits}\n")
-    search = parse_match(text).bots[0]
+    with explained(options.config):
+        search = parse_match(text).bots[0]
     rules = Rules.parse(f"{options.rules}komi{options.komi:g}")
     evaluator = evaluator_loader(options.device, options.threads)(network_of(options.model), options.size)
     slots = min(options.parallel_games, options.games)

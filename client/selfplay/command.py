@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from client.selfplay.local import add_common_arguments, game_seed, network_of, play_into_folder
+from client.selfplay.local import add_common_arguments, explained, game_seed, network_of, play_into_folder, positive
 from client.selfplay.orders import GameOrder
 from common.config_text import ConfigError
 from common.parameters import parse_selfplay
@@ -14,7 +14,9 @@ from common.parameters import parse_selfplay
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--model", required=True, metavar="FILE|random", help="network file, or random for none")
-    parser.add_argument("--length", type=int, metavar="L", help="edge of the tensors (default: the longest board side)")
+    parser.add_argument(
+        "--length", type=positive, metavar="L", help="edge of the tensors (default: the longest board side)"
+    )
     add_common_arguments(parser)
 
 
@@ -23,8 +25,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         network = network_of(options.model)
         text = options.config.read_text(encoding="utf-8")
-        length = options.length or parse_selfplay(text).init.longest_side
-        parse_selfplay(text, data_board_len=length)
+        with explained(options.config):
+            length = options.length or parse_selfplay(text).init.longest_side
+            parse_selfplay(text, data_board_len=length)
         orders = (
             GameOrder(seed=game_seed(options.seed, number), config=text, black=network, white=network, length=length)
             for number in range(options.games)

@@ -20,6 +20,8 @@ import numpy as np
 from client.selfplay.folder import GameFolder
 from client.selfplay.orders import FinishedGame, GameOrder, Network
 from client.selfplay.stream import StreamControl, StreamEvaluator, StreamStats, play_stream
+from common.config_text import ConfigError
+from common.parameters import IS_MISSING
 
 RANDOM_MODEL: Final = "random"
 REPORT_EVERY_S: Final = 10.0
@@ -28,12 +30,39 @@ REPORT_EVERY_S: Final = 10.0
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that both commands have."""
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="KataGo configuration text")
-    parser.add_argument("--games", type=int, required=True, metavar="N", help="how many games to play")
+    parser.add_argument("--games", type=positive, required=True, metavar="N", help="how many games to play")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same games (default 0)")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for sgfs and tdata")
-    parser.add_argument("--parallel-games", type=int, default=32, metavar="G", help="games at once (default 32)")
+    parser.add_argument("--parallel-games", type=positive, default=32, metavar="G", help="games at once (default 32)")
     parser.add_argument("--device", default="cpu", help="cpu, or cuda with a number as in cuda:0 (default cpu)")
-    parser.add_argument("--threads", type=int, default=1, metavar="T", help="threads of a CPU evaluator (default 1)")
+    parser.add_argument(
+        "--threads", type=positive, default=1, metavar="T", help="threads of a CPU evaluator (default 1)"
+    )
+
+
+def positive(text: str) -> int:
+    """The value of an option that counts something; for argparse."""
+    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
+    return int(text)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """What is wrong with the configuration in ``path`` is told with the file's name.
+
+    A file that lacks keys may be one that changes some values of another.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        text = f"{path}: {error}"
+        if IS_MISSING in text:
+            text += (
+                "\nA file such as selfplay_7x7.cfg or gating_9-19.cfg has only what differs from selfplay.cfg or"
+                " gating.cfg: begin with that one, and change in it the values that the smaller file gives"
+            )
+        raise ConfigError(text) from error
 
 
 def network_of(model: str) -> Network:

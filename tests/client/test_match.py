@@ -15,7 +15,7 @@ from client.match import Score, elo
 from client.search.pool import SearchPool
 from client.selfplay import command, local
 from client.selfplay.match_game import MatchGame
-from common.parameters import parse_match
+from common.parameters import CONFIGS, parse_match
 from common.rows import read_npz
 from common.sgf import read, read_all
 from tests.client.search.scripted import Answer, ScriptedEvaluator
@@ -166,6 +166,29 @@ def test_what_cannot_be_played_is_told(
     rest = ("--config", config, "--games", 1, "--output", tmp_path / "games")
     assert module.run(options_of(module, *words, *rest)) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("module", [command, match])
+def test_a_file_that_only_changes_another_says_so(
+    module: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = ("--model", "random") if module is command else ("--models", "random", str(tmp_path / "a.bin.gz"))
+    (tmp_path / "a.bin.gz").write_bytes(b"")
+    for file in sorted(CONFIGS.glob("*_*.cfg")):
+        rest = ("--config", file, "--games", 1, "--output", tmp_path / "games")
+        assert module.run(options_of(module, *models, *rest)) == 1
+        error = capsys.readouterr().err
+        assert f"{file}: " in error
+        assert "has only what differs from selfplay.cfg or gating.cfg" in error
+        assert file.read_text().startswith("# Only what differs from ")
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "1.5", "nan", "many"])
+def test_a_count_is_a_whole_number_from_one(count: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--games", "--parallel-games", "--threads"):
+        with pytest.raises(SystemExit):
+            options_of(command, "--model", "random", "--config", "c", "--output", "o", "--games", "1", option, count)
+        assert f"argument {option}: must be a whole number from 1, not '{count}'" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_net")
