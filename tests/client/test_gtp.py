@@ -8,8 +8,8 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
