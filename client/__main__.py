@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-EXIT_INTERRUPTED: Final = 130
-"""What a shell tells of a program that Ctrl-C ended."""
+from client.interrupts import EXIT_INTERRUPTED, interrupts_end_the_program
+
 DEFAULT: Final = "contribute"
 COMMANDS: Final = {
     "contribute": ("client.contribute.command", "play games for a server (the default)"),
@@ -40,7 +40,8 @@ def main(arguments: Sequence[str]) -> int:
         print(f"there is no command {name!r}\n\n{overview()}", file=sys.stderr)
         return 2
     module_name, summary = COMMANDS[name]
-    module = importlib.import_module(module_name)
+    with interrupts_end_the_program():
+        module = importlib.import_module(module_name)
     parser = argparse.ArgumentParser(prog=f"python -m client {name}", description=summary)
     module.add_arguments(parser)
     return int(module.run(parser.parse_args(words)))
@@ -61,7 +62,7 @@ def overview() -> str:
 
 
 def guarded(arguments: Sequence[str]) -> int:
-    """`main`; Ctrl-C ends it without a traceback where no command answers it, as while the command is imported."""
+    """`main`; Ctrl-C ends it without a traceback where no command has its own answer to it."""
     try:
         return main(arguments)
     except KeyboardInterrupt:

@@ -14,6 +14,7 @@ from typing import TextIO
 from client.gtp_engine import Engine, GtpSettings
 from client.gtp_protocol import serve
 from client.gtp_search import EngineSearch
+from client.interrupts import interrupts_end_the_program
 from client.selfplay.local import evaluator_loader, network_of
 from common.config_text import ConfigError
 from common.parameters import parse_engine
@@ -36,6 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, lines: Iterable[str] | None = None, output: TextIO | None = None) -> int:
     """Answer commands until ``quit``; returns the exit code."""
+    with interrupts_end_the_program():
+        return _run(options, lines if lines is not None else sys.stdin, output if output is not None else sys.stdout)
+
+
+def _run(options: argparse.Namespace, lines: Iterable[str], output: TextIO) -> int:
     try:
         search_parameters, settings = parse_engine(GtpSettings, overrides=options.override_config)
         network = network_of(options.model)
@@ -48,7 +54,7 @@ def run(options: argparse.Namespace, lines: Iterable[str] | None = None, output:
     search = EngineSearch(network, evaluator_loader(options.device, options.threads), search_parameters, seed)
     try:
         engine = Engine(settings, search)
-        serve(engine.commands, lines if lines is not None else sys.stdin, output if output is not None else sys.stdout)
+        serve(engine.commands, lines, output)
     finally:
         search.close()
     return 0

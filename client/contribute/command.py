@@ -40,6 +40,7 @@ from client.contribute.streams import StreamGroup, StreamProcess
 from client.contribute.tasks import TaskFetcher, Wish
 from client.contribute.uploader import Uploader
 from client.contribute.warmup import ensure_compiled
+from client.interrupts import interrupts_end_the_program
 
 __all__ = ["add_arguments", "run"]
 
@@ -241,6 +242,7 @@ def _gpu_count(gpus: str) -> int:
     """GPUs that torch sees; torch, which is slow to import, is asked only if the answer matters."""
     if gpus.strip().lower() == CPU:
         return 0
-    import torch
+    with interrupts_end_the_program():
+        import torch
 
     return int(torch.cuda.device_count())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -86,11 +88,22 @@ def test_a_child_that_dies_is_started_again_only_while_games_are_wanted(tmp_path
         played.group.kill()
 
 
-def test_ctrl_c_while_a_command_is_imported_ends_quietly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "slow_to_import.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(program.COMMANDS, "slow", ("slow_to_import", ""))
-    assert program.guarded(["slow"]) == 130
-    assert capfd.readouterr() == ("", "")
+@pytest.mark.parametrize("swallowed", [False, True])
+def test_ctrl_c_while_a_command_is_imported_ends_quietly(tmp_path: Path, swallowed: bool) -> None:
+    line = "signal.raise_signal(signal.SIGINT)"
+    body = f"try: {line}\nexcept BaseException: pass\n" if swallowed else f"{line}\n"
+    (tmp_path / "slow_to_import.py").write_text("import signal\n" + body)
+    code = (
+        "import sys; from client import __main__ as program; sys.path.append(sys.argv[1]);"
+        "program.COMMANDS['slow'] = ('slow_to_import', ''); sys.exit(program.guarded(['slow']))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, check=False, timeout=WITHIN_S)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")
+
+
+def test_ctrl_c_before_there_are_games_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(arguments: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(program, "main", interrupted)
+    assert program.guarded([]) == 130
