@@ -18,7 +18,7 @@ def run(arguments: list[str], **environment: str) -> str:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=800,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

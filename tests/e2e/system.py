@@ -18,7 +18,7 @@ from common.parameters import default_text
 from deploy.installation import Installation, RunPlan
 from deploy.processes import Child, tail
 
-PATIENCE_S = 300.0
+PATIENCE_S = 600.0
 
 
 class System:
