@@ -8,24 +8,27 @@ where it was when it is run again.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import sys
 import threading
 import time
+import traceback
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 
 from client.contribute.warmup import ensure_compiled
-from deploy.installation import CONTRIBUTOR, MAINTAINER, ROOT, Installation, RunPlan, SetupError
+from deploy.installation import CONTRIBUTOR, MAINTAINER, ROOT, Installation, RunPlan, SetupError, check_port
 from deploy.processes import Child, ProcessFailedError, Program
 
 if TYPE_CHECKING:  # needs Django, which is set up only once the database runs
@@ -35,9 +38,13 @@ RUN_NAME: Final = "demo7"
 GAMES_PER_STREAM: Final = 32
 """Few, so that a new network and a gate are taken up soon."""
 READY_WITHIN_S: Final = 60.0
+DATABASE_WITHIN_S: Final = 60.0
+"""A killed PostgreSQL's last processes may take a while to go; before that, it cannot be started again."""
+MAX_PORT: Final = 65535
 REFRESH_S: Final = 2.0
 LINE_EVERY_S: Final = 30.0
 LOCK_FILE: Final = "demo.pid"
+TRACEBACK_FILE: Final = "demo-error.log"
 
 PLAN: Final = RunPlan(
     RUN_NAME,
@@ -48,25 +55,57 @@ PLAN: Final = RunPlan(
 )
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run the demo; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
-    parser.add_argument("--hours", type=float, help="end by itself after so many hours, counted from readiness")
-    parser.add_argument("--data", type=Path, default=ROOT / "data" / "demo", help="folder of the installation")
-    parser.add_argument("--port", type=int, default=8420, help="port of the web pages; 0 = any free one")
-    arguments = parser.parse_args()
-    if arguments.hours is not None and arguments.hours <= 0:
-        parser.error("--hours must be positive")
+    options = _parser().parse_args(arguments)
     console = Console()
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     try:
-        with _only_one(arguments.data):
-            return run(arguments.data, arguments.port, arguments.hours, stop, console)
+        with _only_one(options.data):
+            if options.port:
+                check_port(options.port)
+            return run(options.data, options.port, options.hours, stop, console)
     except (SetupError, ProcessFailedError, AlreadyRunningError) as error:
-        console.print(f"[red]the demo cannot go on:[/red] {error}", highlight=False, soft_wrap=True)
-        return 1
+        reason = str(error)
+    except Exception as error:  # whatever it was, everything is stopped by now
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}{_keep_traceback(options.data)}"
+    console.print(f"[red]the demo cannot go on:[/red] {escape(reason)}", highlight=False, soft_wrap=True)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument("--hours", type=_hours, help="end by itself after so many hours, counted from readiness")
+    parser.add_argument("--data", type=Path, default=ROOT / "data" / "demo", help="folder of the installation")
+    parser.add_argument("--port", type=_port, default=8420, help="port of the web pages; 0 = any free one")
+    return parser
+
+
+def _hours(text: str) -> float:
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = math.nan
+    if not 0 < hours < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of hours above 0")
+    return hours
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port; ports are 1 to {MAX_PORT}, and 0 is any free one")
+    return int(text)
+
+
+def _keep_traceback(folder: Path) -> str:
+    """Write the error at hand to a file; where it is, as the end of a message."""
+    path = folder / TRACEBACK_FILE
+    with suppress(OSError):
+        path.write_text(traceback.format_exc())
+        return f" (details: {path})"
+    return ""
 
 
 class AlreadyRunningError(RuntimeError):
@@ -77,26 +116,38 @@ def run(folder: Path, port: int, hours: float | None, stop: threading.Event, con
     """Start everything, watch it until ``stop`` or the end of ``hours``, and stop it again."""
     console.print("setting up: database, run, accounts …")
     installation = Installation(folder, port)
-    installation.start_database()
-    children: list[Child] = []
-    try:
-        installation.set_up(PLAN)
-        ensure_compiled(console.print)
-        _set_up_django(installation)
-        children = [_start(program, installation) for program in installation.server_programs()]
-        _wait_until_ready(installation.url, children, stop)
-        children.append(_start(installation.client_program(games_per_stream=GAMES_PER_STREAM), installation))
-        _announce(installation, console)
-        _watch(children, hours, stop, console)
-        console.print("stopping: the client first, then the server …")
-    finally:
-        for child in reversed(children):
-            child.stop()
-        summary = None if not children else _status()
-        installation.stop_database()
-    if summary is not None:
-        console.print(f"{_line(summary)}\nrun `make demo` again to go on from here", highlight=False, soft_wrap=True)
+    with ExitStack() as database:
+        database.callback(installation.stop_database)
+        installation.start_database()
+        with ExitStack() as programs:
+            _start_and_watch(installation, programs, hours, stop, console)
+        summary = _status()
+    line = "no summary: the database does not answer" if summary is None else _line(summary)
+    console.print(f"{line}\nrun `make demo` again to go on from here", highlight=False, soft_wrap=True)
     return 0
+
+
+def _start_and_watch(
+    installation: Installation, programs: ExitStack, hours: float | None, stop: threading.Event, console: Console
+) -> None:
+    """Start the programs and watch them; leaving ``programs`` stops them, the last one first, whatever happened."""
+    children: list[Child] = []
+
+    def start(program: Program) -> None:
+        child = Child(program, installation.logs, program.environment)
+        programs.callback(child.stop)
+        children.append(child)
+
+    installation.set_up(PLAN)
+    ensure_compiled(console.print)
+    _set_up_django(installation)
+    for program in installation.server_programs():
+        start(program)
+    _wait_until_ready(installation.url, children, stop)
+    start(installation.client_program(games_per_stream=GAMES_PER_STREAM))
+    _announce(installation, console)
+    _watch(installation, children, hours, stop, console)
+    console.print("stopping: the client first, then the server …")
 
 
 def _set_up_django(installation: Installation) -> None:
@@ -105,10 +156,6 @@ def _set_up_django(installation: Installation) -> None:
     os.environ.update(installation.environment())
     os.environ["DJANGO_SETTINGS_MODULE"] = "server.settings"
     django.setup()
-
-
-def _start(program: Program, installation: Installation) -> Child:
-    return Child(program, installation.logs, program.environment)
 
 
 def _wait_until_ready(url: str, children: list[Child], stop: threading.Event) -> None:
@@ -139,21 +186,40 @@ def _announce(installation: Installation, console: Console) -> None:
     )
 
 
-def _watch(children: list[Child], hours: float | None, stop: threading.Event, console: Console) -> None:
-    """Show the status and keep the children alive until it is time to stop."""
+def _watch(
+    installation: Installation, children: list[Child], hours: float | None, stop: threading.Event, console: Console
+) -> None:
+    """Show the status and keep database and children alive until it is time to stop."""
     began = time.monotonic()
     deadline = None if hours is None else began + 3600 * hours
     next_line = began
     with _display(console) as show:
         while not stop.is_set() and (deadline is None or time.monotonic() < deadline):
+            _keep_database(installation, stop, console)
             for child in children:
                 if child.keep_alive():
                     console.print(f"{child.program.name} ended and was started again; see {child.log_path}")
             now = time.monotonic()
-            if console.is_terminal or now >= next_line:
-                show(_status(), now - began)
+            status = _status() if console.is_terminal or now >= next_line else None
+            if status is not None:
+                show(status, now - began)
                 next_line = now + LINE_EVERY_S
             stop.wait(REFRESH_S)
+
+
+def _keep_database(installation: Installation, stop: threading.Event, console: Console) -> None:
+    """Start the database again if it is away. Raises `SetupError` where that does not succeed in time."""
+    if installation.database_runs():
+        return
+    console.print("the database is away; it is started again")
+    deadline = time.monotonic() + DATABASE_WITHIN_S
+    while not stop.is_set():
+        try:
+            return installation.start_database()
+        except SetupError:
+            if time.monotonic() > deadline:
+                raise
+        stop.wait(REFRESH_S)
 
 
 @contextmanager
@@ -171,10 +237,17 @@ def _display(console: Console) -> Iterator[Callable[[RunStatus, float], None]]:
         yield show
 
 
-def _status() -> RunStatus:
+def _status() -> RunStatus | None:
+    """A look at the run; None where the database does not answer."""
+    from django.db import InterfaceError, OperationalError, connections
+
     from deploy.status import read_status
 
-    return read_status(RUN_NAME)
+    try:
+        return read_status(RUN_NAME)
+    except (InterfaceError, OperationalError):
+        connections.close_all()  # else the broken connection would be used for ever
+        return None
 
 
 def _table(status: RunStatus, elapsed: float) -> Table:
@@ -214,8 +287,13 @@ def _only_one(folder: Path) -> Iterator[None]:
     """Refuse to start a second demo in the same folder; a lock of a killed demo does not count."""
     import fcntl
 
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK_FILE).open("a+") as file:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / LOCK_FILE).open("a+")
+    except OSError as error:
+        why = "it is no folder" if folder.is_file() else error.strerror
+        raise SetupError(f"--data {folder} cannot be used: {why}; name a folder that can be made or written") from error
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

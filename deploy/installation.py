@@ -9,6 +9,7 @@ The folder: ``postgres/`` the database, ``data/`` files and messages, ``client/`
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -62,8 +63,20 @@ class Installation:
         return f"http://127.0.0.1:{self.port}"
 
     def start_database(self, *, durable: bool = True) -> None:
-        """Start PostgreSQL; everything else is told its address."""
-        self._database_url = database.start(self.folder / "postgres", durable=durable)
+        """Start PostgreSQL, unless it runs; everything else is told its address.
+
+        Raises:
+            SetupError: it does not start.
+        """
+        folder = self.folder / "postgres"
+        try:
+            self._database_url = database.start(folder, durable=durable)
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            raise SetupError(f"PostgreSQL does not start ({error}); its log is {folder / 'log'}") from error
+
+    def database_runs(self) -> bool:
+        """Whether PostgreSQL is there."""
+        return database.is_running(self.folder / "postgres")
 
     def stop_database(self) -> None:
         """Stop PostgreSQL."""
@@ -194,6 +207,22 @@ class Installation:
         with open(descriptor, "w") as file:
             json.dump(made, file, indent=1)
         return made
+
+
+def check_port(port: int) -> None:
+    """Refuse a ``port`` of this machine that no web server could be given.
+
+    Raises:
+        SetupError: it is taken, or not for us.
+    """
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the web server does
+        try:
+            listener.bind(("127.0.0.1", port))
+            listener.listen()
+        except OSError as error:
+            why = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+            raise SetupError(f"port {port} {why}; choose another with --port") from error
 
 
 def _free_port() -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]
 import psycopg2
 import pytest
 
@@ -51,3 +53,12 @@ def test_start_use_stop_and_start_again(folder: Path) -> None:
     database.stop(folder)
     (folder / "postmaster.pid").write_text("12")
     assert ask(database.start(folder)) == 42
+
+
+def test_a_killed_server_that_nobody_collected_does_not_run(folder: Path) -> None:
+    database.start(folder, durable=False)
+    pid = int((folder / "postmaster.pid").read_text().split()[0])
+    os.kill(pid, signal.SIGKILL)
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        os.sched_yield()
+    assert not database.is_running(folder)
