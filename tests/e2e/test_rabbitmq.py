@@ -36,7 +36,7 @@ def system() -> Iterator[System]:
     with running_system(
         "tiny",
         *("--data-board-len", "5", "--architecture", "b2c16-bn", "--lease-seconds", "20"),
-        *("--gate-games", "8", "--gate-required", "0.25"),
+        *("--gate-games", "8", "--gate-required", "0.25", "--gating-share", "0.5"),
         texts="7x7",
         selfplay=TINY_SELFPLAY,
         gating=TINY,
