@@ -112,7 +112,8 @@ class EngineSearch:
         """
         game = self._for_the_net(game, colour)
         evaluator = self.evaluator(max(game.x_size, game.y_size))
-        batch = cast(Any, evaluator.new_batch(1))  # of nets.evaluator, which knows more than the search asks for
+        # of nets.evaluator, which knows more than the search asks for
+        batch = cast(Any, evaluator.new_batch(1, ownership=True))
         encode(
             game.state,
             game.history,
@@ -124,7 +125,7 @@ class EngineSearch:
         )
         batch.symmetry[0] = symmetry
         batch.optimism[0] = optimism
-        evaluator.run(batch, 1)
+        evaluator.submit(batch, 1)()
         sign = 1.0 if colour == WHITE else -1.0
         no_result, win_loss = float(batch.no_result[0]), sign * float(batch.win_loss[0])
         mean, stdev = float(batch.score_mean[0]), float(batch.score_stdev[0])

@@ -2,7 +2,8 @@
 
 A backend owns its input buffers and knows neither symmetries nor what the outputs mean; `nets.evaluator` does. All of
 them run the one torch module, converted where that pays. Each batch size and each of the two graphs, with and without
-masks, is prepared when it is first needed.
+masks, is prepared when it is first needed. A GPU has two lanes, so that one batch can be prepared and launched while
+another is under way; on a CPU there is nothing to overlap.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import copy
 import gc
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -27,16 +30,19 @@ from nets.model import Net
 from nets.outputs import SCALARS
 
 Float32s = npt.NDArray[np.float32]
+Planes = npt.NDArray[np.float32] | npt.NDArray[np.uint8]
 
 CPU_SIZES: Final = (1, 4, 16, 64)
 LARGE_CPU_SIZES: Final = (1, 8)
 """Of nets so large that a copy of their weights per batch size would hurt."""
 LARGE_NET: Final = 20_000_000
 CUDA_SIZES: Final = (1, 4, 16, 32, 64, 128, 256, 512, 1024)
+CUDA_LANES: Final = 2
+"""The device works on one batch while the other is prepared; a third would only wait."""
 
 
 class Raw(NamedTuple):
-    """Raw outputs of one batch; valid until the backend's next run."""
+    """Raw outputs of one batch; valid until its lane's next launch."""
 
     policy: Float32s
     """[size, channels, L·L + 1]: policy, and the optimistic one if the net has it."""
@@ -50,8 +56,33 @@ class OutOfMemory(Exception):
     """The device has not enough memory for a batch of that size."""
 
 
+class Lane(Protocol):
+    """The place of one batch on a device: its inputs, and the outputs of what was launched last."""
+
+    @property
+    def planes(self) -> Planes:
+        """[largest size, 22, L, L], filled by the caller before a launch and left alone until its outputs are there."""
+        ...
+
+    @property
+    def global_inputs(self) -> Float32s:
+        """[largest size, 19], as the planes."""
+        ...
+
+    def launch(self, size: int, *, full: bool) -> None:
+        """Begin to evaluate the first ``size`` rows; ``full`` asserts that their boards fill the tensor.
+
+        OutOfMemory if the device has too little for that size; nothing is under way then.
+        """
+        ...
+
+    def outputs(self) -> Raw:
+        """The outputs of the last launch, waited for; the rows up to its size count."""
+        ...
+
+
 class Backend(Protocol):
-    """A net on a device."""
+    """A net on a device. One thread at a time may use it."""
 
     description: str
     """Device, library and precision, for people."""
@@ -67,17 +98,8 @@ class Backend(Protocol):
         ...
 
     @property
-    def planes(self) -> Float32s:
-        """[largest size, 22, L, L], filled by the caller before a run."""
-        ...
-
-    @property
-    def global_inputs(self) -> Float32s:
-        """[largest size, 19]"""
-        ...
-
-    def run(self, size: int, *, full: bool) -> Raw:
-        """Evaluate the first ``size`` rows; ``full`` asserts that their boards fill the tensor."""
+    def lanes(self) -> Sequence[Lane]:
+        """As many batches can be under way at once. What is launched first is finished first."""
         ...
 
     def close(self) -> None:
@@ -111,15 +133,41 @@ def _buffers(size: int, length: int) -> tuple[Float32s, Float32s]:
     return planes, np.zeros((size, NUM_GLOBALS), np.float32)
 
 
-class TorchBackend:
+class CpuBackend(ABC):
+    """What computes at once, in the caller's time: its own only lane."""
+
+    def __init__(self, length: int, sizes: tuple[int, ...]) -> None:
+        self.sizes = sizes
+        self.planes, self.global_inputs = _buffers(sizes[-1], length)
+        self._raw: Raw | None = None
+
+    @property
+    def lanes(self) -> Sequence[Lane]:
+        """Itself."""
+        return (self,)
+
+    @abstractmethod
+    def run(self, size: int, *, full: bool) -> Raw:
+        """Evaluate the first ``size`` rows; see `Lane.launch`."""
+
+    def launch(self, size: int, *, full: bool) -> None:
+        """Evaluate."""
+        self._raw = self.run(size, full=full)
+
+    def outputs(self) -> Raw:
+        """What the last launch found."""
+        assert self._raw is not None
+        return self._raw
+
+
+class TorchBackend(CpuBackend):
     """The module as it is, in float32 on the CPU; the reference for the others."""
 
     sixteen_bit = False
 
     def __init__(self, net: Net, length: int, threads: int, sizes: tuple[int, ...] = CPU_SIZES) -> None:
+        super().__init__(length, sizes)
         self.description = f"CPU, torch, float32, {threads} threads"
-        self.sizes = sizes
-        self.planes, self.global_inputs = _buffers(sizes[-1], length)
         self._flat = {full: Flat(net, full=full).eval() for full in (False, True)}
         self._threads = threads
 
@@ -137,22 +185,20 @@ class TorchBackend:
         """Nothing to free."""
 
 
-class OpenVinoBackend:
+class OpenVinoBackend(CpuBackend):
     """The module converted for OpenVINO's CPU plugin, which needs no compiler; bfloat16 where the processor has it."""
 
     def __init__(self, net: Net, length: int, threads: int, *, sixteen_bit: bool) -> None:
         import openvino
 
+        large = sum(parameter.numel() for parameter in net.parameters()) > LARGE_NET
+        super().__init__(length, LARGE_CPU_SIZES if large else CPU_SIZES)
         self._ov = openvino
         self._core = openvino.Core()
         self._net = net
-        self._length = length
         self.sixteen_bit = sixteen_bit
         precision = "bf16" if sixteen_bit else "f32"
         self.description = f"CPU, OpenVINO, {'bfloat16' if sixteen_bit else 'float32'}, {threads} threads"
-        large = sum(parameter.numel() for parameter in net.parameters()) > LARGE_NET
-        self.sizes: tuple[int, ...] = LARGE_CPU_SIZES if large else CPU_SIZES
-        self.planes, self.global_inputs = _buffers(self.sizes[-1], length)
         self._settings: dict[str, Any] = {
             "INFERENCE_NUM_THREADS": threads,
             "NUM_STREAMS": 1,
@@ -222,9 +268,10 @@ class OpenVinoBackend:
 
 
 class CudaBackend:
-    """The module on a CUDA device: 16-bit trunk, channels-last, one captured graph per batch size.
+    """The module on a CUDA device: 16-bit trunk, channels-last, one recorded graph per batch size.
 
-    Inputs and outputs go through pinned memory, and nothing but copies and one graph launch happens per run.
+    Everything of a batch (copies from and to pinned memory, one graph) is put on one CUDA stream at its launch, so the
+    device goes from one lane's batch to the other's without the processor, and the graphs can share their memory.
     """
 
     def __init__(self, net: Net, length: int, device: torch.device, dtype: torch.dtype) -> None:
@@ -236,34 +283,35 @@ class CudaBackend:
         _convert_trunk(self._net, dtype)
         if self.sixteen_bit:
             cuda_kernels.fuse(self._net.blocks, self._net.config.activation, dtype, device)
-        planes, inputs = _buffers(self.sizes[-1], length)
-        self._pinned = (torch.from_numpy(planes).pin_memory(), torch.from_numpy(inputs).pin_memory())
-        self.planes, self.global_inputs = self._pinned[0].numpy(), self._pinned[1].numpy()
+        self.lanes = tuple(CudaLane(self, length) for _ in range(CUDA_LANES))
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()  # one memory for all graphs, as only one runs at a time
-        self._graphs: dict[tuple[int, bool], Callable[[], Raw]] = {}
+        self._graphs: dict[tuple[int, bool], Recorded] = {}
 
-    def run(self, size: int, *, full: bool) -> Raw:
-        replay = self._graphs.get((size, full))
-        if replay is None:
+    def recorded(self, size: int, *, full: bool) -> Recorded:
+        """The work for batches of ``size`` rows, recorded when first needed. OutOfMemory."""
+        if (size, full) not in self._graphs:
             try:
-                replay = self._graphs[size, full] = self._capture(size, full)
+                self._graphs[size, full] = self._record(size, full)
             except RuntimeError as error:
                 if not _is_out_of_memory(error):
                     raise
                 traceback.clear_frames(error.__traceback__)  # they hold the tensors that did fit
                 torch.cuda.empty_cache()
                 raise OutOfMemory(str(error)) from error
-        return replay()
+        return self._graphs[size, full]
 
-    @torch.inference_mode()
-    def _capture(self, size: int, full: bool) -> Callable[[], Raw]:
-        """Record the work for one batch size; the result replays it and waits for the outputs."""
+    @contextmanager
+    def on_stream(self) -> Iterator[torch.cuda.Stream]:
+        """Whatever is done inside happens on the device in the order in which it is asked for."""
+        with torch.inference_mode(), torch.cuda.device(self._device), torch.cuda.stream(self._stream):
+            yield self._stream
+
+    def _record(self, size: int, full: bool) -> Recorded:
         flat = Flat(self._net, full=full).eval()
-        sources = tuple(pinned[:size] for pinned in self._pinned)
         exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=self.sixteen_bit)  # float32 means all of its bits
-        with torch.cuda.device(self._device), torch.cuda.stream(self._stream), exact:
-            planes, inputs = (source.to(self._device) for source in sources)
+        with self.on_stream() as stream, exact:
+            planes, inputs = (source[:size].to(self._device) for source in self.lanes[0].pinned)
 
             def forward() -> tuple[Tensor, ...]:
                 shaped = planes.to(self._dtype).contiguous(memory_format=torch.channels_last)
@@ -271,28 +319,61 @@ class CudaBackend:
 
             for _ in range(3):  # libraries choose their algorithms before the recording
                 forward()
-            self._stream.synchronize()
+            stream.synchronize()
             graph = torch.cuda.CUDAGraph()
-            with _nothing_is_freed(), torch.cuda.graph(graph, pool=self._pool, stream=self._stream):
+            with _nothing_is_freed(), torch.cuda.graph(graph, pool=self._pool, stream=stream):
                 outputs = forward()
-            targets = [torch.empty(output.shape, pin_memory=True) for output in outputs]
-        raw = Raw(*(target.numpy() for target in targets))
-
-        def replay() -> Raw:
-            with torch.inference_mode(), torch.cuda.device(self._device), torch.cuda.stream(self._stream):
-                planes.copy_(sources[0], non_blocking=True)
-                inputs.copy_(sources[1], non_blocking=True)
-                graph.replay()
-                for target, output in zip(targets, outputs, strict=True):
-                    target.copy_(output, non_blocking=True)
-                self._stream.synchronize()
-            return raw
-
-        return replay
+        return Recorded(graph, (planes, inputs), outputs)
 
     def close(self) -> None:
+        """Wait for what is under way, and free the device."""
+        self._stream.synchronize()
         self._graphs.clear()
         torch.cuda.empty_cache()
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The recorded work for one batch size: replayed, it reads and writes these tensors of the device."""
+
+    graph: torch.cuda.CUDAGraph
+    inputs: tuple[Tensor, Tensor]
+    outputs: tuple[Tensor, ...]
+
+
+class CudaLane:
+    """Pinned memory for one batch, and the mark of its end on the device's stream.
+
+    The planes go to the device as bytes, a quarter of what they are in float32, and are converted there.
+    """
+
+    def __init__(self, backend: CudaBackend, length: int) -> None:
+        planes, inputs = _buffers(backend.sizes[-1], length)
+        self._backend = backend
+        self.pinned = torch.from_numpy(planes.astype(np.uint8)).pin_memory(), torch.from_numpy(inputs).pin_memory()
+        self.planes, self.global_inputs = self.pinned[0].numpy(), self.pinned[1].numpy()
+        self._results: dict[int, tuple[Tensor, ...]] = {}  # pinned, by batch size
+        self._size = 0
+        self._end = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]  # a waiting core can do other work
+
+    def launch(self, size: int, *, full: bool) -> None:
+        """Put the copies and the graph on the stream."""
+        recorded = self._backend.recorded(size, full=full)
+        if size not in self._results:
+            self._results[size] = tuple(torch.empty(out.shape, pin_memory=True) for out in recorded.outputs)
+        with self._backend.on_stream() as stream:
+            for goal, source in zip(recorded.inputs, self.pinned, strict=True):
+                goal.copy_(source[:size], non_blocking=True)
+            recorded.graph.replay()
+            for result, output in zip(self._results[size], recorded.outputs, strict=True):
+                result.copy_(output, non_blocking=True)
+            self._end.record(stream)
+        self._size = size
+
+    def outputs(self) -> Raw:
+        """Wait for the end of the last launch."""
+        self._end.synchronize()
+        return Raw(*(result.numpy() for result in self._results[self._size]))
 
 
 @contextmanager

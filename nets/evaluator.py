@@ -1,9 +1,10 @@
 """Positions in, evaluations out: the interface between search and nets, on whatever device there is.
 
 The caller owns a `Batch`; an `Evaluator` applies each row's symmetry, runs the net in pieces of a few fixed sizes,
-decodes the raw outputs (`nets.outputs`) and maps them back. A net proves itself on a few positions against float32
-before it is used, falls back to the next slower way if it fails there, and stops with an error if it ever puts out
-something that is not a number.
+decodes the raw outputs (`nets.outputs`) and maps them back. Where the device works by itself, a batch is submitted and
+waited for apart, so that the caller can prepare the next one meanwhile. A net proves itself on a few positions against
+float32 before it is used, falls back to the next slower way if it fails there, and stops with an error if it ever puts
+out something that is not a number.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import enum
 import logging
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +23,7 @@ import numpy.typing as npt
 import torch
 from numba import njit
 
-from nets.backends import Backend, CudaBackend, OpenVinoBackend, OutOfMemory, TorchBackend
+from nets.backends import Backend, CudaBackend, Lane, OpenVinoBackend, OutOfMemory, Planes, TorchBackend
 from nets.config import NUM_GLOBALS, NUM_PLANES
 from nets.exchange import module_of
 from nets.katago_file import read_net
@@ -70,7 +72,7 @@ class EvaluatorError(RuntimeError):
 
 @dataclass(frozen=True)
 class Batch:
-    """N rows for a tensor of edge L. The caller writes the first four arrays, `Evaluator.run` fills the others.
+    """N rows for a tensor of edge L. The caller writes the first four arrays, the evaluator fills the others.
 
     Everything is seen from the player to move and in the board's own orientation.
     """
@@ -92,7 +94,7 @@ class Batch:
     scalars: Float32s
     """[N, 6] in the order of `nets.outputs.SCALARS`; the next six are its columns."""
     ownership: Float32s
-    """[N, L·L] -1 (opponent's) to 1 (own)."""
+    """[N, L·L] -1 (opponent's) to 1 (own); [N, 0] in a batch that does not ask for it."""
 
     @property
     def score_mean(self) -> Float32s:
@@ -125,8 +127,11 @@ class Batch:
         return self.scalars[:, SCORE_ERROR]
 
 
-def new_batch(capacity: int, length: int) -> Batch:
-    """A batch of ``capacity`` rows of zeros for a tensor of edge ``length``."""
+def new_batch(capacity: int, length: int, *, ownership: bool = True) -> Batch:
+    """A batch of ``capacity`` rows of zeros for a tensor of edge ``length``.
+
+    Without ``ownership`` that is not decoded: its hyperbolic tangents are most of the work.
+    """
     area = length * length
     return Batch(
         planes=np.zeros((capacity, NUM_PLANES, length, length), np.float32),
@@ -137,25 +142,38 @@ def new_batch(capacity: int, length: int) -> Batch:
         win_loss=np.zeros(capacity, np.float32),
         no_result=np.zeros(capacity, np.float32),
         scalars=np.zeros((capacity, len(SCALARS)), np.float32),
-        ownership=np.zeros((capacity, area), np.float32),
+        ownership=np.zeros((capacity, area if ownership else 0), np.float32),
     )
 
 
+Wait = Callable[[], None]
+"""Waits until the outputs of what was submitted are in their batch. EvaluatorError if the net fails."""
+
+
 class Evaluator(Protocol):
-    """A net on a device. One thread at a time may call `run`."""
+    """A net on a device. One thread at a time may use it."""
 
     length: int
     description: str
     has_short_term_errors: bool
     pass_alive_suicide: bool
     """Rows must be encoded as if multi-stone suicide were legal where pass-alive areas are concerned."""
+    lanes: int
+    """How many batches are worth having under way at once: 1 where `submit` does the work itself."""
 
-    def new_batch(self, capacity: int) -> Batch:
-        """A batch whose arrays stay where they are for its life."""
+    def new_batch(self, capacity: int, *, ownership: bool = True) -> Batch:
+        """A batch whose arrays stay where they are for its life; see `new_batch`."""
+        ...
+
+    def submit(self, batch: Batch, count: int) -> Wait:
+        """Begin to evaluate rows 0 to count - 1; the batch is not to be touched until the result was called.
+
+        EvaluatorError if the net fails.
+        """
         ...
 
     def run(self, batch: Batch, count: int) -> None:
-        """Evaluate rows 0 to count - 1. EvaluatorError if the net fails."""
+        """`submit`, and wait."""
         ...
 
     def close(self) -> None:
@@ -169,12 +187,17 @@ class UniformEvaluator:
     description = "uniform"
     has_short_term_errors = False
     pass_alive_suicide = False
+    lanes = 1
 
     def __init__(self, length: int) -> None:
         self.length = length
 
-    def new_batch(self, capacity: int) -> Batch:
-        return new_batch(capacity, self.length)
+    def new_batch(self, capacity: int, *, ownership: bool = True) -> Batch:
+        return new_batch(capacity, self.length, ownership=ownership)
+
+    def submit(self, batch: Batch, count: int) -> Wait:
+        self.run(batch, count)
+        return _nothing_to_wait_for
 
     def run(self, batch: Batch, count: int) -> None:
         for output in (batch.policy, batch.win_loss, batch.no_result, batch.ownership):
@@ -186,6 +209,21 @@ class UniformEvaluator:
         """Nothing to free."""
 
 
+def _nothing_to_wait_for() -> None:
+    """The outputs are there."""
+
+
+@dataclass(eq=False)
+class _Piece:
+    """Rows of a batch that a lane of the device works on, or has finished."""
+
+    batch: Batch
+    start: int
+    end: int
+    lane: Lane
+    finished: bool = False
+
+
 class NetEvaluator:
     """A net on a backend."""
 
@@ -195,35 +233,37 @@ class NetEvaluator:
         self.decoding = decoding_of(net.config)
         self.has_short_term_errors = self.decoding.has_variance_time
         self.pass_alive_suicide = net.config.pass_alive_suicide
+        self.lanes = len(backend.lanes)
         self._net = net
         self._name = net.config.name
         self._backend = backend
         self._sizes = backend.sizes
+        self._free = deque(backend.lanes)
+        self._under_way: deque[_Piece] = deque()  # in the order of their launches, which is that of their ends
         self._proved: set[bool] = set()
         self._places = symmetry_places(length)
 
-    def new_batch(self, capacity: int) -> Batch:
-        return new_batch(capacity, self.length)
+    def new_batch(self, capacity: int, *, ownership: bool = True) -> Batch:
+        return new_batch(capacity, self.length, ownership=ownership)
 
-    def run(self, batch: Batch, count: int) -> None:
-        done = 0
+    def submit(self, batch: Batch, count: int) -> Wait:
+        piece, done = None, 0
         while done < count:
             size = next(pieces(count - done, self._sizes))
             rows = min(size, count - done)
             try:
-                finite = self._run_piece(batch, done, rows, size)
+                piece = self._launch(batch, done, rows, size)
             except OutOfMemory as error:
                 self._sizes = tuple(smaller for smaller in self._sizes if smaller < size)
                 if not self._sizes:
                     raise EvaluatorError(f"{self._name}: {self.description} has no memory for a single row") from error
                 _log.warning("%s has no memory for batches of %d; using smaller ones", self.description, size)
                 continue
-            if not finite:
-                raise EvaluatorError(
-                    f"{self._name} put out something that is not a number on {self.description}: the net is damaged, "
-                    "or overflows in 16 bits (precision float32 avoids that)"
-                )
             done += rows
+        return _nothing_to_wait_for if piece is None else partial(self._finish_up_to, piece)
+
+    def run(self, batch: Batch, count: int) -> None:
+        self.submit(batch, count)()
 
     def prove(self, *, full: bool) -> None:
         """Compare one of the two graphs with float32 torch on known positions; EvaluatorError if it fails.
@@ -245,34 +285,53 @@ class NetEvaluator:
                 f"{self._name} on {self.description} differs from float32 by {difference:.3g}, more than {limit}"
             )
 
-    def _run_piece(self, batch: Batch, start: int, rows: int, size: int) -> bool:
-        backend = self._backend
-        end = start + rows
+    def _launch(self, batch: Batch, start: int, rows: int, size: int) -> _Piece:
+        """Hand rows to a free lane, or to the one that is free first."""
+        if not self._free:
+            self._finish_oldest()
+        lane, end = self._free[0], start + rows
         full = gather_inputs(
-            flat_points(batch.planes[start:end]), batch.symmetry[start:end], self._places, flat_points(backend.planes)
+            flat_points(batch.planes[start:end]), batch.symmetry[start:end], self._places, flat_points(lane.planes)
         )
         if full not in self._proved:
             self.prove(full=full)
-            return self._run_piece(batch, start, rows, size)
-        backend.global_inputs[:rows] = batch.global_inputs[start:end]
-        raw = backend.run(size, full=full)
-        return bool(
-            decode_rows(
-                raw.policy,
-                raw.values,
-                raw.ownership,
-                batch.global_inputs[start:end],
-                batch.symmetry[start:end],
-                batch.optimism[start:end],
-                self._places,
-                self.decoding,
-                batch.policy[start:end],
-                batch.win_loss[start:end],
-                batch.no_result[start:end],
-                batch.scalars[start:end],
-                batch.ownership[start:end],
-            )
+            return self._launch(batch, start, rows, size)
+        lane.global_inputs[:rows] = batch.global_inputs[start:end]
+        lane.launch(size, full=full)
+        piece = _Piece(batch, start, end, self._free.popleft())
+        self._under_way.append(piece)
+        return piece
+
+    def _finish_up_to(self, piece: _Piece) -> None:
+        while not piece.finished:
+            self._finish_oldest()
+
+    def _finish_oldest(self) -> None:
+        """Wait for the piece that was launched first, and decode it into its batch."""
+        piece = self._under_way.popleft()
+        piece.finished = True
+        raw, rows, batch = piece.lane.outputs(), slice(piece.start, piece.end), piece.batch
+        finite = decode_rows(
+            raw.policy,
+            raw.values,
+            raw.ownership,
+            batch.global_inputs[rows],
+            batch.symmetry[rows],
+            batch.optimism[rows],
+            self._places,
+            self.decoding,
+            batch.policy[rows],
+            batch.win_loss[rows],
+            batch.no_result[rows],
+            batch.scalars[rows],
+            batch.ownership[rows],
         )
+        self._free.append(piece.lane)
+        if not finite:
+            raise EvaluatorError(
+                f"{self._name} put out something that is not a number on {self.description}: the net is damaged, "
+                "or overflows in 16 bits (precision float32 avoids that)"
+            )
 
     def close(self) -> None:
         self._backend.close()
@@ -301,7 +360,7 @@ def symmetry_places(length: int) -> npt.NDArray[np.int16]:
     return places
 
 
-def flat_points(planes: Float32s) -> Float32s:
+def flat_points(planes: Planes) -> Planes:
     """The same planes [N, 22, L, L] as [N, 22, L·L]."""
     return planes.reshape(*planes.shape[:2], -1)
 

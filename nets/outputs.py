@@ -1,8 +1,8 @@
 """What raw net outputs mean: the one place that turns them into winrate, points and ownership for play.
 
 Follows the table of `nets.heads` for units and multipliers and the file's model version for the definition of the
-errors. Everything is seen from the player to move; The losses' own versions,
-with gradients, are in `nets.losses`. Spec: model-format.md 6.3, features.md 7.
+errors. Everything is seen from the player to move. The losses' own versions, with gradients, are in `nets.losses`.
+Spec: model-format.md 6.3, features.md 7.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def decode_maps(raw_policy: Any, raw_ownership: Any, optimism: float, places: An
     """Decode one row's policies [channels, A + 1] and ownership [A] back to the board's own orientation.
 
     ``places`` [A] is where each position of the board lies in the net's tensor. Channel 1, if there is one, is the
-    optimistic policy, mixed in as logits. Writes ``policy`` [A + 1] (logits) and ``ownership`` [A] (-1..1).
+    optimistic policy, mixed in as logits. Writes ``policy`` [A + 1] (logits) and ``ownership`` [A] (-1..1), or [0]
+    where that is not asked for.
     """
     area = places.shape[0]
     mix = raw_policy.shape[0] > 1 and optimism != 0.0
@@ -120,7 +121,7 @@ def decode_maps(raw_policy: Any, raw_ownership: Any, optimism: float, places: An
         if mix:
             logit += optimism * (raw_policy[1, place] - logit)
         policy[position] = logit
-    for position in range(area):
+    for position in range(ownership.shape[0]):
         ownership[position] = math.tanh(raw_ownership[places[position]])
 
 

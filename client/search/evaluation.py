@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -91,10 +92,10 @@ class Evaluator(Protocol):
         ...
 
     # the batch is whatever this evaluator makes and takes, so its type is not named here
-    def new_batch(self, capacity: int) -> Any:
-        """A `Batch` of ``capacity`` rows whose arrays stay where they are for its life."""
+    def new_batch(self, capacity: int, *, ownership: bool) -> Any:
+        """A `Batch` of ``capacity`` rows whose arrays stay where they are for its life; ownership costs time."""
         ...
 
-    def run(self, batch: Any, count: int) -> None:
-        """Evaluate rows 0 … count - 1 of ``batch``."""
+    def submit(self, batch: Any, count: int) -> Callable[[], None]:
+        """Begin to evaluate rows 0 … count - 1 of ``batch``; calling the result waits until they are evaluated."""
         ...

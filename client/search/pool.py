@@ -10,6 +10,7 @@ Knows nothing of games as a whole: who plays, records or resigns is the caller's
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -128,7 +129,7 @@ class SearchPool:
         self.playouts = new_playouts(slots * leaves, max_visits, self.length)
         self.scratch = new_scratch(self.length)
         self.context = Context(self.length, leaves, evaluator.has_short_term_errors, score_table(), student_table())
-        self.batch: Batch = evaluator.new_batch(slots * leaves)
+        self.batch: Batch = evaluator.new_batch(slots * leaves, ownership=False)
         self._inputs = Inputs(self.batch.planes, self.batch.global_inputs, self.batch.symmetry, self.batch.optimism)
         self._outputs = Outputs(
             self.batch.policy,
@@ -144,6 +145,7 @@ class SearchPool:
         self._finished = np.zeros(slots, np.int32)
         self._new_indices = np.zeros((2, max_visits), np.int32)
         self._rows = 0
+        self._wait: Callable[[], None] | None = None  # for the round that is under way
 
     @property
     def slots(self) -> int:
@@ -195,23 +197,31 @@ class SearchPool:
         begin_search(self.forest, slot, visits, turn, keep_tree, self.scratch, self.context)
 
     def descend(self) -> int:
-        """Walk every running slot to its leaves and encode them into `batch`; returns the rows to evaluate."""
+        """Begin a round: walk every running slot to its leaves and hand them to the evaluator; returns their number.
+
+        Before `expand` ends the round, slots that are not running may be started, moved on and forgotten.
+        """
+        if self._wait is not None:
+            raise RuntimeError("a round is under way: call expand() first")
         self._rows = descend_all(self.forest, self.playouts, self._inputs, self.scratch, self.context)
+        self._wait = self.evaluator.submit(self.batch, self._rows)
         return self._rows
 
-    def evaluate(self) -> None:
-        """Run the evaluator over the rows that the last `descend` filled; may run in another thread."""
-        if self._rows > 0:
-            self.evaluator.run(self.batch, self._rows)
-
     def expand(self) -> list[int]:
-        """Back up what `evaluate` found; returns the slots whose search is now finished.
+        """End the round, if one is under way: wait for the evaluations and back them up.
+
+        Returns the slots whose search is now finished.
 
         Raises:
             NonFiniteEvaluationError: an evaluation was not finite; the pool is of no further use.
         """
-        rows, self._rows = self._rows, 0
-        count = expand_all(self.forest, self.playouts, rows, self._outputs, self.scratch, self.context, self._finished)
+        if self._wait is None:
+            return []
+        wait, self._wait = self._wait, None
+        wait()
+        count = expand_all(
+            self.forest, self.playouts, self._rows, self._outputs, self.scratch, self.context, self._finished
+        )
         if count == _NOT_FINITE:
             raise NonFiniteEvaluationError(
                 "the evaluator answered with values that are not finite: try another net, or a device and precision "
@@ -221,9 +231,8 @@ class SearchPool:
         return finished
 
     def step(self) -> list[int]:
-        """`descend`, `evaluate`, `expand`."""
+        """`descend` and `expand`."""
         self.descend()
-        self.evaluate()
         return self.expand()
 
     def running(self) -> int:
@@ -248,8 +257,8 @@ class SearchPool:
         return bool(promote_child(self.forest, slot, position, new_nodes, new_edges))
 
     def forget(self, slot: int) -> None:
-        """Drop a slot's search and tree, running or not; for a game that is abandoned between two rounds."""
-        if self._rows > 0:
+        """Drop a slot's search and tree; a running search only between two rounds."""
+        if self._wait is not None and self.forest.searches[slot]["status"] == RUNNING:
             raise RuntimeError("a round is under way: call expand() first")
         self.forest.searches[slot]["status"] = IDLE
         clear_tree(self.forest, slot)

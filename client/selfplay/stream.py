@@ -2,7 +2,8 @@
 
 The stream owns the games that run, the search pools and the evaluators, and nothing else: where orders come from,
 where finished games go and when to stop is the caller's business. Networks may change between games; an evaluator is
-kept as long as a game or the newest order needs it.
+kept as long as a game or the newest order needs it. Where the evaluators work by themselves (GPUs), the games are
+divided into groups, so that the trees of one are descended while the device evaluates for the other.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class StreamEvaluator(Evaluator, Protocol):
     """An evaluator that can be given back."""
 
     pass_alive_suicide: bool  # the net was trained with pass-alive areas as if suicide were legal
+    lanes: int  # how many batches are worth having under way at once
 
     def close(self) -> None:
         """Free what it holds; it is not used again."""
@@ -114,7 +116,7 @@ class _Stream:
         self._sink = sink
         self._stats = stats
         self._evaluators: dict[_NetworkKey, StreamEvaluator] = {}
-        self._tables: list[_Table] = []  # the newest last
+        self._tables: list[_Table] = []
 
     def fill(self, source: Source) -> None:
         """Start games until all places are taken or the source has none."""
@@ -128,7 +130,7 @@ class _Stream:
                 self._take(finished)
 
     def round(self) -> None:
-        """One step of every pool, with all that follows for the games whose search is finished."""
+        """One step of every table, with all that follows for the games whose search is finished."""
         for table in list(self._tables):
             for finished in table.round():
                 self._take(finished)
@@ -151,20 +153,24 @@ class _Stream:
         self._sink(finished)
 
     def _table_for(self, order: GameOrder) -> _Table:
-        """The table where games with the networks and the configuration of ``order`` are played."""
-        for index, table in enumerate(self._tables):
-            if table.fits(order):
-                self._tables.append(self._tables.pop(index))
-                return table
-        self._clear_away(order)
+        """The emptiest table where games with the networks and the configuration of ``order`` are played.
+
+        There are as many such tables as the evaluators have lanes, each with an equal part of the places.
+        """
+        fitting = [table for table in self._tables if table.fits(order)]
+        if not fitting:
+            self._clear_away(order)
         evaluators = [self._evaluator(network, order.length) for network in _networks_of(order)]
-        table = _Table(order, evaluators, self._games)
-        self._tables.append(table)
-        return table
+        lanes = min(self._games, max(evaluator.lanes for evaluator in evaluators))
+        if len(fitting) < lanes:
+            table = _Table(order, evaluators, -(-self._games // lanes))
+            self._tables.append(table)
+            return table
+        return min(fitting, key=lambda table: table.games_running)
 
     def _clear_away(self, order: GameOrder) -> None:
         """Drop tables without games, and evaluators that neither the others nor ``order`` need."""
-        self._tables = [table for table in self._tables if table.is_used]
+        self._tables = [table for table in self._tables if table.games_running]
         needed = {(network, order.length) for network in _networks_of(order)}
         for table in self._tables:
             needed |= {(network, table.order.length) for network in _networks_of(table.order)}
@@ -202,9 +208,9 @@ class _Table:
         self._evaluations = 0
 
     @property
-    def is_used(self) -> bool:
-        """Whether a game runs here."""
-        return bool(self._playing)
+    def games_running(self) -> int:
+        """How many games run here."""
+        return len(self._playing)
 
     def fits(self, order: GameOrder) -> bool:
         """Whether ``order`` can be played here."""
@@ -223,17 +229,18 @@ class _Table:
         return self._leave(slot) if game.begin(self._seats(order), slot) else None
 
     def round(self) -> list[FinishedGame]:
-        """Step every pool that searches; returns the games that came to their end."""
+        """End the round of every pool and begin the next; returns the games that came to their end.
+
+        What begins here goes on while the caller turns to other tables.
+        """
         finished = []
         for pool in self._pools.values():
-            if not self._playing:
-                break
-            self._evaluations += pool.descend()
-            pool.evaluate()
             for slot in pool.expand():
                 order, game = self._playing[slot]
                 if game.on_searched(self._seats(order), slot):
                     finished.append(self._leave(slot))
+            if self._playing:
+                self._evaluations += pool.descend()
         return finished
 
     def take_evaluations(self) -> int:

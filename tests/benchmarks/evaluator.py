@@ -60,8 +60,8 @@ def operations(net: Net, length: int) -> int:
 
 
 def rate(evaluator: Evaluator, rows: int, clock: Callable[[], float]) -> float:
-    """Evaluations per second of full batches of scattered stones, symmetries and decoding included."""
-    batch = new_batch(rows, evaluator.length)
+    """Evaluations per second of full batches of scattered stones, symmetries and decoding included, as in a search."""
+    batch = new_batch(rows, evaluator.length, ownership=False)
     batch.planes[:, 0] = 1.0
     batch.planes[:, 1] = np.random.default_rng(0).random(batch.planes[:, 1].shape) < 0.3
     batch.symmetry[:] = np.arange(rows) % 8

@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -74,10 +75,10 @@ def lively(name: str) -> Net:
     return net
 
 
-def positions(rows: int, length: int, *, edge: int = 0) -> Batch:
+def positions(rows: int, length: int, *, edge: int = 0, ownership: bool = True) -> Batch:
     """Scattered stones and marks on boards of ``edge`` (0 = the tensor's) under all symmetries."""
     random, edge = np.random.default_rng(edge or length), edge or length
-    batch = new_batch(rows, length)
+    batch = new_batch(rows, length, ownership=ownership)
     board = batch.planes[:, :, :edge, :edge]
     board[:] = random.random(board.shape) < 0.15
     board[:, 0] = 1.0
@@ -170,6 +171,21 @@ def exactness() -> Iterator[Record]:
             evaluator.run(mine, rows)
             evaluator.close()
             yield {"net": name, "edge": size, "length": length, "dtype": dtype} | differences(mine, expected)
+    yield {"two_batches_under_way": "largest difference"} | _under_way_and_alone()
+
+
+def _under_way_and_alone() -> Record:
+    """Batches of several sizes, submitted while others are under way, against the same one after the other."""
+    evaluator = on_cuda(lively("b6c96"), 19, "float16")
+    shapes = [(256, 19), (40, 13), (1500, 19), (16, 9), (256, 13)] * 4
+    alone, together = ([positions(rows, 19, edge=edge) for rows, edge in shapes] for _ in range(2))
+    for batch in alone:
+        evaluator.run(batch, len(batch.symmetry))
+    for wait in [evaluator.submit(batch, len(batch.symmetry)) for batch in together]:
+        wait()
+    evaluator.close()
+    found = [differences(mine, other) for mine, other in zip(together, alone, strict=True)]
+    return {name: max(record[name] for record in found) for name in found[0]}
 
 
 def recorded() -> Iterator[Record]:
@@ -270,7 +286,10 @@ def refusal(work: Callable[[], object]) -> str:
 
 
 def evaluation() -> Iterator[Record]:
-    """Evaluations per second of whole calls and of the device's part (copies and graph), by net, batch, precision."""
+    """Evaluations per second by net, batch, precision: whole calls, two batches in turn, the device's part alone.
+
+    The device's part are copies and graph. As in a search, ownership is not asked for.
+    """
     rates = matrix_rates()
     for name, length in NETS:
         net = lively(name)
@@ -278,13 +297,16 @@ def evaluation() -> Iterator[Record]:
         for dtype, sizes in (("float16", (16, 64, 256, 1024)), ("bfloat16", (256,)), ("float32", (256,))):
             begun = time.perf_counter()
             evaluator = on_cuda(net, length, dtype)
-            backend = evaluator._backend
+            lane = evaluator._backend.lanes[0]
             for rows in sizes:
-                batch = positions(rows, length)
+                batch, other = positions(rows, length, ownership=False), positions(rows, length, ownership=False)
                 evaluator.run(batch, rows)
                 ready = time.perf_counter() - begun
                 whole = rate_of(partial(evaluator.run, batch, rows)) * rows
-                device = rate_of(partial(backend.run, rows, full=True)) * rows
+                turns = InTurn(evaluator, batch, other)
+                in_turn = rate_of(turns) * rows
+                turns.end()
+                device = rate_of(lambda lane=lane, rows=rows: (lane.launch(rows, full=True), lane.outputs())) * rows
                 yield {
                     "net": name,
                     "length": length,
@@ -292,11 +314,30 @@ def evaluation() -> Iterator[Record]:
                     "dtype": dtype,
                     "rows": rows,
                     "per_second": round(whole),
+                    "in_turn_per_second": round(in_turn),
                     "device_per_second": round(device),
                     "of_matrix_rate": round(device * flops / rates[dtype], 4),
                     "ready_s": round(ready, 2),
                 }
             evaluator.close()
+
+
+class InTurn:
+    """Full batches under way in turn, as of a stream's two tables; a call ends the oldest and begins it anew."""
+
+    def __init__(self, evaluator: NetEvaluator, *batches: Batch) -> None:
+        self._evaluator = evaluator
+        self._waiting = deque((batch, evaluator.submit(batch, len(batch.symmetry))) for batch in batches)
+
+    def __call__(self) -> None:
+        batch, wait = self._waiting.popleft()
+        wait()
+        self._waiting.append((batch, self._evaluator.submit(batch, len(batch.symmetry))))
+
+    def end(self) -> None:
+        """Wait for all."""
+        while self._waiting:
+            self._waiting.popleft()[1]()
 
 
 def rate_of(work: Callable[[], object], seconds: float = 0.5) -> float:

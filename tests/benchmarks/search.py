@@ -22,6 +22,7 @@ from common.parameters import SearchParameters
 from nets.config import named
 from nets.evaluator import Evaluator, load_evaluator, make_evaluator
 from nets.model import Net
+from tests.benchmarks.timed_pool import NET, TREE, new_parts, timed_pool
 
 SLOTS = 64
 SEED = 1
@@ -54,7 +55,8 @@ def main() -> None:
 
 def _measure(case: Case) -> None:
     evaluator = _evaluator(case)
-    pool = SearchPool(evaluator, slots=SLOTS, max_visits=case.visits)
+    parts = new_parts()
+    pool = timed_pool(time.thread_time, parts)(evaluator, slots=SLOTS, max_visits=case.visits)
     games = [_game(case, seed) for seed in range(SLOTS)]
     parameters = to_record(
         SearchParameters(
@@ -63,17 +65,17 @@ def _measure(case: Case) -> None:
             cpuct_exploration_log=0.0, fpu_parent_weight_by_visited_policy=True, value_weight_exponent=0.0,
         )
     )  # fmt: skip
-    parts = _search(pool, games, parameters, 2)  # compiles
-    parts = _search(pool, games, parameters, case.visits)
-    rows = parts.pop("rows")
+    _search(pool, games, parameters, 2)  # compiles
+    parts.update(new_parts())
+    rows = _search(pool, games, parameters, case.visits)
     features = _feature_seconds(pool) * rows
-    tree = parts["descend"] + parts["expand"] - features
+    tree = parts[TREE] - features
     total = sum(parts.values())
     print(
         f"{case.edge}x{case.edge} {case.net or 'uniform'}, {case.visits} visits, after {case.moves} moves: "
         f"{rows / total:,.0f} playouts per second; tree {1e6 * tree / rows:.1f} µs ({100 * tree / total:.0f} %), "
         f"features {1e6 * features / rows:.1f} µs ({100 * features / total:.0f} %), "
-        f"net {1e6 * parts['net'] / rows:.1f} µs ({100 * parts['net'] / total:.0f} %)",
+        f"net {1e6 * parts[NET] / rows:.1f} µs ({100 * parts[NET] / total:.0f} %)",
         flush=True,
     )
 
@@ -92,25 +94,15 @@ def _game(case: Case, seed: int) -> Game:
     return game
 
 
-def _search(pool: SearchPool, games: list[Game], parameters: Any, visits: int) -> dict[str, float]:
-    """Search all games; seconds by part, and the rows evaluated."""
+def _search(pool: SearchPool, games: list[Game], parameters: Any, visits: int) -> int:
+    """Search all games; the number of rows evaluated."""
     for slot, game in enumerate(games):
         pool.start(slot, game.state, game.history, parameters=parameters, visits=visits, seed=slot)
-    parts = dict.fromkeys(("descend", "net", "expand", "rows"), 0.0)
+    rows = 0
     while pool.running():
-        start = time.thread_time()
-        parts["rows"] += pool.descend()
-        descended = time.thread_time()
-        pool.evaluate()
-        evaluated = time.thread_time()
+        rows += pool.descend()
         pool.expand()
-        for name, seconds in (
-            ("descend", descended - start),
-            ("net", evaluated - descended),
-            ("expand", time.thread_time() - evaluated),
-        ):
-            parts[name] += seconds
-    return parts
+    return rows
 
 
 @njit(nogil=True)

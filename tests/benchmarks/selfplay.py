@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from client.search.pool import SearchPool
 from client.selfplay import stream as stream_module
 from client.selfplay.orders import FinishedGame, GameOrder, Network
 from client.selfplay.stream import StreamControl, StreamStats, play_stream
@@ -25,6 +24,7 @@ from nets.evaluator import load_evaluator
 from nets.exchange import record_of
 from nets.katago_file import write_net
 from nets.model import Net
+from tests.benchmarks.timed_pool import new_parts, timed_pool
 
 CASES = (  # architecture, edge, visits of full and cheap searches, games (all at once), turns of each at most
     ("b2c32", 7, 100, 20, 64, 98),
@@ -38,10 +38,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for architecture, edge, full, cheap, games, turns in CASES:
             network = _untrained(architecture, Path(folder))
-            _play(network, _config(edge, full, cheap, 3), edge, games)  # compiles, loads and proves the net
+            _play(network, selfplay_config(edge, full, cheap, 3), edge, games)  # compiles, loads and proves the net
             with timed_parts() as parts:
                 start = time.process_time()
-                finished, stats = _play(network, _config(edge, full, cheap, turns), edge, games)
+                finished, stats = _play(network, selfplay_config(edge, full, cheap, turns), edge, games)
                 seconds = time.process_time() - start
             _print(f"{architecture} {edge}x{edge}, {full}/{cheap} visits", stats, seconds, parts)
             _audit(finished)
@@ -54,7 +54,8 @@ def _untrained(architecture: str, folder: Path) -> Network:
     return Network(architecture, path)
 
 
-def _config(edge: int, full: int, cheap: int, turns: int) -> str:
+def selfplay_config(edge: int, full: int, cheap: int, turns: int) -> str:
+    """A configuration for boards of one size, games of ``turns`` at most."""
     values = {
         "bSizes": str(edge),
         "bSizeRelProbs": "1",
@@ -84,23 +85,9 @@ def _play(network: Network, text: str, edge: int, games: int) -> tuple[list[Fini
 @contextmanager
 def timed_parts(clock: Callable[[], float] = time.process_time) -> Iterator[dict[str, float]]:
     """Seconds of ``clock`` spent in the search's trees and features, and in the net, while this is open."""
-    parts = {"tree and features": 0.0, "net": 0.0}
-
-    def timed(name: str, method: str) -> type[SearchPool]:
-        original = getattr(SearchPool, method)
-
-        def run(self: SearchPool) -> object:
-            start = clock()
-            try:
-                return original(self)
-            finally:
-                parts[name] += clock() - start
-
-        return type("TimedPool", (stream_module.SearchPool,), {method: run})
-
+    parts = new_parts()
     original = stream_module.SearchPool
-    for name, method in (("tree and features", "descend"), ("tree and features", "expand"), ("net", "evaluate")):
-        stream_module.SearchPool = timed(name, method)  # type: ignore[misc]
+    stream_module.SearchPool = timed_pool(clock, parts)  # type: ignore[misc]
     try:
         yield parts
     finally:

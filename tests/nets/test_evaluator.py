@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from hypothesis.strategies import booleans, integers
 
 from nets import backends
 from nets.backends import CPU_SIZES, OpenVinoBackend, OutOfMemory, Raw, TorchBackend
@@ -61,9 +64,9 @@ def evaluator(request: pytest.FixtureRequest) -> Iterator[Evaluator]:
     made.close()
 
 
-def random_batch(rows: int, length: int, *, full: bool, seed: int = 0) -> Batch:
+def random_batch(rows: int, length: int, *, full: bool, seed: int = 0, ownership: bool = True) -> Batch:
     random = np.random.default_rng(seed)
-    batch = new_batch(rows, length)
+    batch = new_batch(rows, length, ownership=ownership)
     for row in range(rows):
         height, width = (length, length) if full else random.integers(2, length + 1, 2)
         board = batch.planes[row, :, :height, :width]
@@ -278,6 +281,112 @@ def test_out_of_memory_means_smaller_batches(caplog: pytest.LogCaptureFixture) -
     torch_evaluator(NETS[0]).run(other, 40)
     np.testing.assert_allclose(batch.policy, other.policy, atol=1e-4)
     assert "no memory for batches of 16; using smaller ones" in caplog.text
+
+
+def test_ownership_is_left_out_where_it_is_not_asked_for(evaluator: Evaluator) -> None:
+    whole, part = random_batch(5, LENGTH, full=False), random_batch(5, LENGTH, full=False, ownership=False)
+    for batch in (whole, part):
+        evaluator.run(batch, 5)
+    assert part.ownership.shape == (5, 0)
+    for name in ("policy", "win_loss", "no_result", "scalars"):
+        np.testing.assert_array_equal(getattr(part, name), getattr(whole, name))
+
+
+class LateLane(TorchBackend):
+    """Reads its inputs when its outputs are asked for, which may be the last moment on a device."""
+
+    def __init__(self, net: Net, device: LateDevice) -> None:
+        super().__init__(net, LENGTH, 1, device.sizes)
+        self._device = device
+        self._launched: tuple[int, bool] | None = None
+
+    def launch(self, size: int, *, full: bool) -> None:
+        assert self._launched is None, "launched again before the outputs were taken"
+        if size > self._device.memory:
+            raise OutOfMemory("no memory")
+        self._launched = size, full
+        self._device.under_way.append(self)
+
+    def outputs(self) -> Raw:
+        assert self._launched is not None, "nothing was launched"
+        assert self._device.under_way.pop(0) is self, "waits for a later batch than the oldest"
+        (size, full), self._launched = self._launched, None
+        return self.run(size, full=full)
+
+
+class LateDevice:
+    """A device with two lanes, whose batches end one after the other."""
+
+    description = "late"
+    sixteen_bit = False
+    sizes = (1, 4, 8)
+
+    def __init__(self, net: Net, memory: int = 8) -> None:
+        self.memory = memory
+        self.under_way: list[LateLane] = []
+        self.lanes = LateLane(net, self), LateLane(net, self)
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+class SubmittedBatches(RuleBasedStateMachine):
+    """Batches submitted and waited for in any order hold in the end what one after the other would give."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        net = mini(NETS[0])
+        self.device = LateDevice(net, memory=4)
+        self.evaluator = NetEvaluator(net, self.device, LENGTH)
+        self.other = torch_evaluator(NETS[0])
+        self.waiting: list[tuple[Batch, Batch, Callable[[], None]]] = []
+        self.seed = 0
+
+    @rule(rows=integers(0, 14), full=booleans())
+    def submit(self, rows: int, full: bool) -> None:
+        self.seed += 1
+        mine, other = (random_batch(max(rows, 1), LENGTH, full=full, seed=self.seed) for _ in range(2))
+        self.other.run(other, rows)
+        self.waiting.append((mine, other, self.evaluator.submit(mine, rows)))
+
+    @precondition(lambda self: self.waiting)
+    @rule(which=integers(0, 1000), again=booleans())
+    def wait(self, which: int, again: bool) -> None:
+        mine, other, wait = self.waiting.pop(which % len(self.waiting))
+        wait()
+        if again:
+            wait()
+        for name in ("policy", "win_loss", "no_result", "scalars", "ownership"):
+            np.testing.assert_allclose(getattr(mine, name), getattr(other, name), atol=1e-4, rtol=1e-4)
+
+
+SubmittedBatches.TestCase.settings = settings(max_examples=15, stateful_step_count=12, deadline=None)
+TestSubmittedBatches = SubmittedBatches.TestCase
+
+
+def test_two_batches_are_under_way_at_once() -> None:
+    net = mini(NETS[0])
+    device = LateDevice(net)
+    evaluator = NetEvaluator(net, device, LENGTH)
+    evaluator.prove(full=True)
+    assert evaluator.lanes == 2
+    waits = [evaluator.submit(random_batch(8, LENGTH, full=True), 8) for _ in range(2)]
+    assert len(device.under_way) == 2
+    for wait in waits:
+        wait()
+    assert device.under_way == []
+
+
+def test_a_bad_batch_is_told_where_it_is_waited_for() -> None:
+    net = mini(NETS[0])
+    evaluator = NetEvaluator(net, LateDevice(net), LENGTH)
+    bad, good = random_batch(4, LENGTH, full=True), random_batch(4, LENGTH, full=True)
+    bad.global_inputs[2, 5] = np.nan
+    wait_for_bad, wait_for_good = evaluator.submit(bad, 4), evaluator.submit(good, 4)
+    with pytest.raises(EvaluatorError, match="not a number"):
+        wait_for_bad()
+    wait_for_good()
+    assert np.isfinite(good.policy).all()
 
 
 class NoDevice(TorchBackend):

@@ -39,11 +39,16 @@ class ScriptedEvaluator:
     length: int
     answer: Callable[[Floats, Floats, int], Answer]
     has_short_term_errors: bool = False
+    lanes: int = 1
     batch_sizes: list[int] = field(default_factory=list)
     symmetries: list[int] = field(default_factory=list)
 
-    def new_batch(self, capacity: int) -> Batch:
-        return new_batch(capacity, self.length)
+    def new_batch(self, capacity: int, *, ownership: bool = True) -> Batch:
+        return new_batch(capacity, self.length, ownership=ownership)
+
+    def submit(self, batch: Batch, count: int) -> Callable[[], None]:
+        self.run(batch, count)
+        return lambda: None
 
     def run(self, batch: Batch, count: int) -> None:
         self.batch_sizes.append(count)

@@ -303,6 +303,27 @@ def test_choice_follows_the_temperature_of_the_turn() -> None:
     assert {pool.choose_move(0) for _ in range(20)} == {best}
 
 
+def test_between_submission_and_end_of_a_round_other_slots_may_begin_and_end() -> None:
+    pool = SearchPool(ScriptedEvaluator(5, hashed_answer), slots=3, max_visits=50)
+    assert pool.expand() == []
+    search(pool, 1, empty(5), record(PAPER), 20)
+    alone = pool.result(1)
+    pool.start(0, *empty(5), parameters=record(PAPER), visits=20, seed=0)
+    pool.descend()
+    with pytest.raises(RuntimeError, match="call expand"):
+        pool.descend()
+    pool.forget(1)
+    pool.start(2, *empty(5), parameters=record(PAPER), visits=20, seed=0)
+    assert pool.expand() == []
+    finished = []
+    while pool.running():
+        finished += pool.step()
+    assert finished == [0, 2]
+    for slot in (0, 2):
+        assert pool.result(slot).visits == 20
+        np.testing.assert_array_equal(pool.result(slot).raw_policy, alone.raw_policy)
+
+
 def test_stop_and_forget() -> None:
     pool = SearchPool(ScriptedEvaluator(5, hashed_answer), slots=2, max_visits=500)
     for slot in range(2):
@@ -315,7 +336,6 @@ def test_stop_and_forget() -> None:
     pool.descend()
     with pytest.raises(RuntimeError, match="call expand"):
         pool.forget(1)
-    pool.evaluate()
     pool.expand()
     pool.forget(1)
     assert pool.running() == 0

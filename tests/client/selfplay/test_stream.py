@@ -14,7 +14,7 @@ from common.config_text import ConfigError
 from common.rows import read_npz, to_npz
 from common.sgf import read
 from nets.evaluator import UniformEvaluator
-from tests.client.selfplay.evaluators import OpinionatedEvaluator
+from tests.client.selfplay.evaluators import LateEvaluator, OpinionatedEvaluator
 from tests.client.selfplay.games import LENGTH, NET, OTHER, match_text, orders, play, selfplay_text
 
 ALL_RULES = {
@@ -70,6 +70,33 @@ def test_a_game_follows_from_its_seed_alone() -> None:
         if first.rows is not None and second.rows is not None:
             assert to_npz(first.rows) == to_npz(second.rows)
     assert len({game.sgf for game in together}) == 6
+
+
+@pytest.mark.parametrize("lanes", [2, 3])
+@pytest.mark.parametrize("games", [1, 7, 12])
+def test_where_a_device_works_by_itself_the_games_are_the_same(lanes: int, games: int) -> None:
+    evaluators: list[LateEvaluator] = []
+
+    def load(network: Network, length: int) -> LateEvaluator:
+        evaluators.append(LateEvaluator(length, lanes))
+        return evaluators[-1]
+
+    wanted = [
+        *orders(8, selfplay_text()),
+        *orders(5, match_text(), NET, OTHER, first_seed=8),
+        *orders(3, selfplay_text(), OTHER, OTHER, first_seed=13),
+    ]
+    found, expected = play(wanted, games=games, load=load), play(wanted, games=1)
+    assert [game.sgf for game in found] == [game.sgf for game in expected]
+    assert all(evaluator.closed == 1 for evaluator in evaluators)
+
+
+def test_a_device_has_the_next_batch_while_the_last_is_taken_in() -> None:
+    evaluator = LateEvaluator(LENGTH, 2)
+    play(orders(16, selfplay_text()), games=16, load=lambda network, length: evaluator)
+    assert set(evaluator.others) == {0, 1}
+    assert np.mean(evaluator.others) > 0.9  # all but the first, and the end when few games are left
+    assert max(evaluator.batch_sizes) == 8
 
 
 def test_the_sgf_reads_as_katagos_do() -> None:
