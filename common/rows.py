@@ -331,6 +331,11 @@ class Rows:
         """The rows that ``index`` (a slice or an array of row numbers) selects, in its order."""
         return Rows(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
 
+    def put(self, place: slice, rows: Rows) -> None:
+        """Write ``rows``, which must have the same length, over those of ``place``."""
+        for field in fields(self):
+            getattr(self, field.name)[place] = getattr(rows, field.name)
+
     def planes(self) -> npt.NDArray[np.uint8]:
         """Unpacked planes [n, 22, length, length] of 0 and 1."""
         length = self.length

@@ -6,17 +6,20 @@ batch. Knows nothing of losses or of the server. Reads our own files and those o
 6 and 7.
 
 A *pass* goes once over a random choice of the window's files. Its *chunks* are groups of whole files that fit into
-memory together; the rows of a chunk are shuffled as one. What a batch holds depends on nothing but the plan, the seed
-and the batch's place in the pass, so a position is three numbers and no generator's state.
+memory together; the rows of a chunk are shuffled as one, and the next chunk is read meanwhile. What a batch holds
+depends on nothing but the plan, the seed and the batch's place in the pass, so a position is three numbers and no
+generator's state.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import queue
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +35,16 @@ _log = logging.getLogger(__name__)
 
 _RANDOM_FOLDER: Final = "random"
 """A folder of this name in a file's path marks rows of random play."""
+_READERS: Final = min(4, os.cpu_count() or 1)
+"""Threads that read the files of a chunk; nearly all of it is inflating, which does not hold Python's lock."""
+
+
+class UnusableFile(RowsError):
+    """A file of rows that is damaged, of another kind, or gone."""
+
+    def __init__(self, reason: str, path: str, text: str) -> None:
+        super().__init__(reason, f"{path}: {text}")
+        self.path = path
 
 
 @dataclass(frozen=True)
@@ -74,6 +87,15 @@ class DataFolder:
         self.refused = {path: reason for path, reason in self.refused.items() if path in found}
         usable = [file for file in found.values() if file.rows > 0]
         return sorted(usable, key=lambda file: (file.modified, file.path))
+
+    def leave_out(self, error: UnusableFile) -> None:
+        """Do without a file whose content turned out to be unusable, until it is written anew; says so in the log."""
+        _log.warning("left out: %s", error)
+        self._known.pop(error.path, None)  # what has changed or is gone is found out by looking again
+        if error.reason not in (_CHANGED, _GONE):
+            with suppress(FileNotFoundError):
+                self._known[error.path] = DataFile(error.path, 0, os.stat(error.path).st_mtime)
+                self.refused[error.path] = str(error)
 
     def _look(self, path: Path, found: dict[str, DataFile]) -> None:
         modified = path.stat().st_mtime
@@ -243,9 +265,10 @@ class Batches:
 
     def _fill(self, start: Position) -> None:
         try:
-            for item in self._make(start):
-                if not self._put(item):
-                    return
+            with closing(self._make(start)) as made:
+                for item in made:
+                    if not self._put(item):
+                        return
             self._put(None)
         except BaseException as error:  # handed to whoever asks for the next batch
             self._put(error)
@@ -257,16 +280,16 @@ class Batches:
                 return True
         return False
 
-    def _make(self, start: Position) -> Iterator[tuple[Position, RowBatch]]:
+    def _make(self, start: Position) -> Generator[tuple[Position, RowBatch], None, None]:
         """Batches from ``start`` on, each with the position after it."""
-        for chunk in range(start.chunk, len(self.plan.chunks)):
-            first = start.batch if chunk == start.chunk else 0
-            rows = load_chunk(self.plan.chunks[chunk], self.plan.length)
-            order = np.random.default_rng([self.seed, self.plan.number, _SHUFFLING, chunk]).permutation(rows.count)
-            for number in range(first, rows.count // self.batch):
-                joint = order[number * self.batch : (number + 1) * self.batch]
-                batch = self._augmented(rows.take(joint[self._share]), chunk, number)
-                yield Position(chunk, number + 1), batch.pin_memory() if self._pin else batch
+        with closing(read_chunks(self.plan.chunks[start.chunk :], self.plan.length)) as chunks:
+            for chunk, rows in enumerate(chunks, start.chunk):
+                first = start.batch if chunk == start.chunk else 0
+                order = np.random.default_rng([self.seed, self.plan.number, _SHUFFLING, chunk]).permutation(rows.count)
+                for number in range(first, rows.count // self.batch):
+                    joint = order[number * self.batch : (number + 1) * self.batch]
+                    batch = self._augmented(rows.take(joint[self._share]), chunk, number)
+                    yield Position(chunk, number + 1), batch.pin_memory() if self._pin else batch
 
     def _augmented(self, rows: Rows, chunk: int, number: int) -> RowBatch:
         rng = np.random.default_rng([self.seed, self.plan.number, _AUGMENTING, chunk, number])
@@ -275,23 +298,62 @@ class Batches:
         return make_batch(rows, symmetry=symmetry, kept=kept)
 
 
+_CHANGED: Final = "changed"
+_GONE: Final = "gone"
+"""Reasons of `UnusableFile`, beside those of ``read_npz``."""
+
+
 def read_file(file: DataFile, length: int | None = None) -> Rows:
-    """All rows of ``file``, for a tensor of edge ``length`` if given. Raises ``RowsError`` naming the file."""
+    """All rows of ``file``, for a tensor of edge ``length`` if given. Raises ``UnusableFile``, ``OSError``."""
     try:
-        return read_npz(file.path, length=length)
+        rows = read_npz(file.path, length=length)
+    except FileNotFoundError as error:
+        raise UnusableFile(_GONE, file.path, "the file is gone") from error
     except RowsError as error:
-        raise RowsError(error.reason, f"{file.path}: {error}") from error
+        raise UnusableFile(error.reason, file.path, str(error)) from error
+    if rows.count != file.rows:
+        raise UnusableFile(_CHANGED, file.path, f"the file has {rows.count} rows; it had {file.rows} when first seen")
+    return rows
 
 
 def load_chunk(files: Sequence[DataFile], length: int) -> Rows:
-    """All rows of ``files``. Raises ``RowsError`` naming the file that is bad or has changed."""
-    parts = []
+    """All rows of ``files``, in order. Raises ``UnusableFile``, ``OSError``."""
+    with closing(read_chunks([files], length)) as chunks:
+        return next(chunks)
+
+
+def read_chunks(chunks: Sequence[Sequence[DataFile]], length: int) -> Generator[Rows, None, None]:
+    """The rows of one chunk after the other; the next is read while the caller uses the last. Raises as `load_chunk`.
+
+    Two chunks are in memory then, and the files that are being read.
+    """
+    readers = ThreadPoolExecutor(_READERS, thread_name_prefix="rows")
+    try:
+        coming = [_begin_reading(files, length, readers) for files in chunks[:1]]
+        for following in range(1, len(chunks) + 1):
+            rows, parts = coming.pop()
+            for part in parts:
+                part.result()
+            coming = [_begin_reading(files, length, readers) for files in chunks[following : following + 1]]
+            yield rows
+    finally:
+        readers.shutdown(cancel_futures=True)
+
+
+def _begin_reading(
+    files: Sequence[DataFile], length: int, readers: ThreadPoolExecutor
+) -> tuple[Rows, list[Future[None]]]:
+    """Room for the rows of ``files``, and what fills it."""
+    rows = Rows.zeros(sum(file.rows for file in files), length)
+    parts, first = [], 0
     for file in files:
-        rows = read_file(file, length)
-        if rows.count != file.rows:
-            raise RowsError("changed", f"{file.path} has {rows.count} rows; it had {file.rows} when the pass began")
-        parts.append(rows)
-    return Rows.concatenate(parts)
+        parts.append(readers.submit(_read_into, rows, slice(first, first + file.rows), file))
+        first += file.rows
+    return rows, parts
+
+
+def _read_into(rows: Rows, place: slice, file: DataFile) -> None:
+    rows.put(place, read_file(file, rows.length))
 
 
 def usable_batches(plan: Plan, batch: int) -> int:

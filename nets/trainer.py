@@ -21,7 +21,7 @@ from torch import Tensor
 
 from nets.averaging import Averager
 from nets.checkpoint import Checkpoint, CheckpointError, CheckpointFolder
-from nets.data import Batches, DataFile, DataFolder, Plan, Position, in_window, make_plan, usable_batches
+from nets.data import Batches, DataFile, DataFolder, Plan, Position, UnusableFile, in_window, make_plan, usable_batches
 from nets.export import export_net
 from nets.losses import Losses, LossResult, SekiScale, seki_share
 from nets.metrics import JsonLines, TermMeans
@@ -255,9 +255,14 @@ class Trainer:
                     return None, Outcome.FEW_ROWS
                 self._start_pass(plan, Position())
             assert self._batches is not None
-            batch = next(self._batches, None)
-            if batch is not None:
-                return batch, Outcome.STEPS_DONE
+            try:
+                batch = next(self._batches, None)
+                if batch is not None:
+                    return batch, Outcome.STEPS_DONE
+            except UnusableFile as error:
+                if self.processes.world > 1:  # the others may have read it, and go on
+                    raise
+                self.folder.leave_out(error)
             self._drop_pass()
 
     def _begin_epoch(self) -> Outcome | None:

@@ -47,7 +47,7 @@ class TrainConfig:
     augmentation: Augmentation = field(default_factory=Augmentation)
     precision: Precision = Precision.FLOAT32
     chunk_bytes: int = 512 << 20
-    """Memory for the rows that are shuffled together."""
+    """Memory for the rows that are shuffled together; as much again is for those that are read meanwhile."""
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.length < 2 or self.chunk_bytes < 1:

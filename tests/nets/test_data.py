@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from common.npz import RowsError
-from common.rows import GlobalTarget, Rows, write_npz
+from common.rows import ARRAYS, GlobalTarget, Rows, read_npz, write_npz
 from nets.data import (
     Augmentation,
     Batches,
@@ -19,9 +19,11 @@ from nets.data import (
     DataFolder,
     Plan,
     Position,
+    UnusableFile,
     in_window,
     load_chunk,
     make_plan,
+    read_chunks,
     usable_batches,
 )
 from nets.window import WindowConfig
@@ -147,14 +149,72 @@ def test_processes_share_a_joint_batch(folder: Path) -> None:
 
 def test_a_file_that_changed_or_broke_is_named(folder: Path) -> None:
     file = DataFolder([folder]).scan()[0]
-    with pytest.raises(RowsError, match=r"00\.npz has 10 rows; it had 11") as caught:
+    with pytest.raises(RowsError, match=r"00\.npz: the file has 10 rows; it had 11") as caught:
         load_chunk([replace(file, rows=11)], LENGTH)
     assert caught.value.reason == "changed"
     with pytest.raises(RowsError, match=r"00\.npz.*edge 5; edge 9"):
         load_chunk([file], 9)
     plan = plan_of(folder)
     (folder / "05.npz").write_bytes(b"")
+    chunk = next(number for number, files in enumerate(plan.chunks) if any("05" in file.path for file in files))
+    assert chunk > 0
     batches = Batches(plan, batch=4, seed=7)
-    with pytest.raises(RowsError, match=r"05\.npz"):
-        list(batches)
+    for _ in range(usable_batches(replace(plan, chunks=plan.chunks[:chunk]), 4)):
+        next(batches)
+    with pytest.raises(UnusableFile, match=r"05\.npz") as damaged:
+        next(batches)
+    assert Path(damaged.value.path) == folder / "05.npz"
     batches.close()
+    (folder / "05.npz").unlink()
+    with pytest.raises(UnusableFile, match=r"05\.npz: the file is gone"):
+        load_chunk(plan.chunks[chunk], LENGTH)
+
+
+def spoil(path: Path) -> None:
+    """Change a byte of the content, not of the archive's directory."""
+    content, time = bytearray(path.read_bytes()), path.stat().st_mtime
+    content[len(content) // 8] ^= 0xFF
+    path.write_bytes(content)
+    os.utime(path, (time, time))
+
+
+def test_a_file_is_left_out_until_it_is_written_anew(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    data, path = DataFolder([folder]), folder / "03.npz"
+    spoil(path)
+    files = data.scan()
+    assert len(files) == 10
+    with pytest.raises(UnusableFile) as caught:
+        load_chunk(files, LENGTH)
+    data.leave_out(caught.value)
+    assert f"left out: {path}" in caplog.text
+    for _ in range(2):
+        assert str(path) not in [file.path for file in data.scan()]
+        assert list(data.refused) == [str(path)]
+    write_npz(numbered(0, 13), path)
+    assert len(data.scan()) == 10
+    assert data.refused == {}
+
+
+def test_a_file_that_has_other_rows_now_or_is_gone_is_looked_at_again(folder: Path) -> None:
+    data = DataFolder([folder])
+    files = data.scan()
+    write_npz(numbered(0, 5), folder / "00.npz")
+    os.utime(folder / "00.npz", (1000, 1000))  # as if written within the clock's resolution
+    (folder / "01.npz").unlink()
+    for file in files[:2]:
+        with pytest.raises(UnusableFile) as caught:
+            load_chunk([file], LENGTH)
+        data.leave_out(caught.value)
+    assert [file.rows for file in data.scan()] == [5, *range(12, 20)]
+    assert data.refused == {}
+
+
+def test_chunks_are_whole_and_in_order_however_they_are_read(folder: Path) -> None:
+    plan = plan_of(folder)
+    assert len(plan.chunks) > 3
+    found = list(read_chunks(plan.chunks, LENGTH))
+    for files, rows in zip(plan.chunks, found, strict=True):
+        expected = Rows.concatenate([read_npz(file.path) for file in files])
+        for name in (spec.field for spec in ARRAYS):
+            np.testing.assert_array_equal(getattr(rows, name), getattr(expected, name))
+    assert list(read_chunks([], LENGTH)) == []

@@ -28,6 +28,7 @@ from nets.trainer import Outcome, Trainer
 from nets.training_config import Precision, TrainConfig, recipe_config
 from nets.window import BucketConfig, WindowConfig
 from tests.nets.made_rows import made_rows
+from tests.nets.test_data import spoil
 from tests.oracles import oracle_path
 
 QUICK = OptimizerConfig(warmup=False, rate_scale=4.0)
@@ -94,6 +95,33 @@ def test_a_killed_training_repeats_the_same_losses(data: Path, tmp_path: Path, k
     assert unkilled.averager.snapshots == second.averager.snapshots > 1
     for trainer in (unkilled, second):
         trainer.close()
+
+
+def test_a_damaged_file_and_one_that_goes_do_not_end_a_training(
+    data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spoil(data / "2.npz")
+    config = config_for(chunk_bytes=1)
+    trainer = trainer_for(data, tmp_path / "a", config=config)
+    expected = losses_of(trainer, 3)
+    trainer.save()
+    (data / "1.npz").unlink()
+    expected += losses_of(trainer, 20)
+    assert "2.npz: not a readable zip archive" in caplog.text
+    trainer.close()
+    (data / "2.npz").unlink()
+    other = trainer_for(data, tmp_path / "b", config=config)
+    assert len(losses_of(other, 10)) == 10
+    other.close()
+
+
+def test_where_all_files_are_damaged_there_is_nothing_to_train_on(data: Path, tmp_path: Path) -> None:
+    for path in data.iterdir():
+        spoil(path)
+    trainer = trainer_for(data, tmp_path / "a")
+    assert trainer.run(max_steps=5).outcome is Outcome.FEW_ROWS
+    assert len(trainer.folder.refused) == 4
+    trainer.close()
 
 
 def real_config(**changes: Any) -> TrainConfig:
