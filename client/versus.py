@@ -18,7 +18,8 @@ from typing import Any, Final
 from client.match import Score
 from client.search.parameters import to_record
 from client.search.pool import SearchPool
-from client.selfplay.local import RANDOM_MODEL, evaluator_loader, explained, game_seed, network_of, positive, say
+from client.selfplay.local import RANDOM_MODEL, evaluator_loader, explained, game_seed, network_of, say
+from common.arguments import positive
 from common.config_text import ConfigError, overlay
 from common.go.game import Game
 from common.go.points import BLACK, WHITE, to_vertex

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import torch
 
+from common.arguments import positive
 from common.rows import Rows, read_npz
 from nets.averaging import AveragingConfig
 from nets.checkpoint import CURRENT, CheckpointFolder
@@ -54,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m nets", description="Train and handle nets without a server.")
-    parser.add_argument("--threads", type=_count, help="processor threads (small nets are fastest with 1)")
+    parser.add_argument("--threads", type=positive, help="processor threads (small nets are fastest with 1)")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_train(commands)
     export = _command(commands, "export", _export, "write a checkpoint's averaged net as .bin.gz or .safetensors")
@@ -86,7 +87,7 @@ def _command(commands: Any, name: str, run: Any, text: str) -> argparse.Argument
 def _add_rows(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=Path, nargs="+", help="folders of .npz files")
     parser.add_argument("--recipe", choices=RECIPES, default="today")
-    parser.add_argument("--max-rows", type=_count, default=50_000, help="the newest files up to this many rows")
+    parser.add_argument("--max-rows", type=positive, default=50_000, help="the newest files up to this many rows")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
@@ -99,9 +100,9 @@ def _add_train(commands: Any) -> None:
     start.add_argument("--net", help="architecture of a new net, e.g. b6c96-fson-mish-rvgl-bnh")
     start.add_argument("--start-from", type=Path, help="a net file to go on from")
     train.add_argument("--recipe", choices=RECIPES, default="today")
-    train.add_argument("--samples", type=_count, required=True, help="train until this many, earlier runs included")
-    train.add_argument("--length", type=_count, help="edge of the tensor (default: that of the first file)")
-    train.add_argument("--batch", type=_count, default=256, help="joint batch of all processes")
+    train.add_argument("--samples", type=positive, required=True, help="train until this many, earlier runs included")
+    train.add_argument("--length", type=positive, help="edge of the tensor (default: that of the first file)")
+    train.add_argument("--batch", type=positive, default=256, help="joint batch of all processes")
     train.add_argument("--seed", type=int, default=1)
     train.add_argument("--optimizer", type=Kind, choices=list(Kind))
     train.add_argument("--rate-scale", type=float, default=1.0, help="multiplies the learning rate")
@@ -109,20 +110,12 @@ def _add_train(commands: Any) -> None:
     train.add_argument("--no-warmup", action="store_true")
     train.add_argument("--precision", type=Precision, choices=list(Precision), default=Precision.FLOAT32)
     train.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    train.add_argument("--epoch", type=_count, help="samples per epoch; a net is exported after each")
-    train.add_argument("--average-every", type=_count, help="samples between snapshots of the averaged weights")
-    train.add_argument("--min-rows", type=_count, help="rows before training begins, and the window's start")
+    train.add_argument("--epoch", type=positive, help="samples per epoch; a net is exported after each")
+    train.add_argument("--average-every", type=positive, help="samples between snapshots of the averaged weights")
+    train.add_argument("--min-rows", type=positive, help="rows before training begins, and the window's start")
     train.add_argument("--reuse", type=_share, help="samples per new row; 0 = no limit")
     train.add_argument("--without", nargs="*", default=[], metavar="TERM", help="loss terms to switch off")
-    train.add_argument("--slice-steps", type=_count, default=200, help="steps between reports")
-
-
-def _count(text: str) -> int:
-    """A whole number of at least 1, of the command line."""
-    number = int(text) if text.strip().lstrip("+-").isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-    return number
+    train.add_argument("--slice-steps", type=positive, default=200, help="steps between reports")
 
 
 def _share(text: str) -> float:
@@ -132,7 +125,7 @@ def _share(text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+        raise argparse.ArgumentTypeError(f"must be a number from 0, not {text!r}")
     return number
 
 

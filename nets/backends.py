@@ -23,8 +23,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
 from nets import cuda_kernels
-from nets.config import NUM_GLOBALS, NUM_PLANES, Activation
+from nets.config import Activation
 from nets.layers import Act, Conv
 from nets.model import Net
 from nets.outputs import SCALARS
@@ -130,7 +131,7 @@ def _buffers(size: int, length: int) -> tuple[Float32s, Float32s]:
     """Input arrays for ``size`` rows, holding empty boards."""
     planes = np.zeros((size, NUM_PLANES, length, length), np.float32)
     planes[:, 0] = 1.0
-    return planes, np.zeros((size, NUM_GLOBALS), np.float32)
+    return planes, np.zeros((size, NUM_GLOBAL_INPUTS), np.float32)
 
 
 class CpuBackend(ABC):

@@ -13,10 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-NUM_PLANES: Final = 22
-NUM_GLOBALS: Final = 19
-
-
 CONVOLUTIONAL_VERSION: Final = 15
 """Model version of nets whose every part engines have known since December 2023."""
 NEWEST_VERSION: Final = 17

@@ -23,8 +23,8 @@ import numpy.typing as npt
 import torch
 from numba import njit
 
+from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
 from nets.backends import Backend, CudaBackend, Lane, OpenVinoBackend, OutOfMemory, Planes, TorchBackend
-from nets.config import NUM_GLOBALS, NUM_PLANES
 from nets.exchange import module_of
 from nets.katago_file import read_net
 from nets.model import Net
@@ -135,7 +135,7 @@ def new_batch(capacity: int, length: int, *, ownership: bool = True) -> Batch:
     area = length * length
     return Batch(
         planes=np.zeros((capacity, NUM_PLANES, length, length), np.float32),
-        global_inputs=np.zeros((capacity, NUM_GLOBALS), np.float32),
+        global_inputs=np.zeros((capacity, NUM_GLOBAL_INPUTS), np.float32),
         symmetry=np.zeros(capacity, np.int8),
         optimism=np.zeros(capacity, np.float32),
         policy=np.zeros((capacity, area + 1), np.float32),

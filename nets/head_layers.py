@@ -13,8 +13,9 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
+from common.rows import SCORE_MARGIN, GlobalInput
 from nets.config import Activation, NetConfig
-from nets.heads import SCORE_MARGIN, Head, Source, heads_of
+from nets.heads import Head, Source, heads_of
 from nets.layers import Act, Board, Conv, Norm, initialise, linear, pool, value_pool, wide
 
 OFF_BOARD_LOGIT: Final = -5000.0
@@ -111,7 +112,8 @@ class ScoreBelief(nn.Module):
         middle = area + SCORE_MARGIN
         bins = torch.arange(-middle, middle, device=pooled.device)
         offset = 0.05 * (bins.to(pooled.dtype) + 0.5)
-        parity = (0.5 - torch.remainder(bins, 2)).to(pooled.dtype) * global_inputs[:, 18:19]
+        komi_parity = global_inputs[:, GlobalInput.KOMI_PARITY, None]
+        parity = (0.5 - torch.remainder(bins, 2)).to(pooled.dtype) * komi_parity
         hidden = self.linear_in(pooled)[:, None, :] + offset[:, None] * self.offset
         hidden = self.act(hidden + parity[:, :, None] * self.parity)
         components = torch.log_softmax(self.linear_out(hidden), 1)

@@ -13,10 +13,8 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
+from common.rows import score_bins
 from nets.config import NetConfig
-
-SCORE_MARGIN: Final = 60
-"""Points beyond the board's area that the score bins reach to, in both directions."""
 
 
 class Source(enum.Enum):
@@ -477,7 +475,7 @@ def output_shape(head: Head, length: int) -> tuple[int, ...]:
         Shape.MAP: (length, length),
         Shape.TWO_MAPS: (2, length, length),
         Shape.FOUR_MAPS: (4, length, length),
-        Shape.SCORE_BINS: (2 * (area + SCORE_MARGIN),),
+        Shape.SCORE_BINS: (score_bins(length),),
     }[head.shape]
 
 

@@ -11,8 +11,9 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
+from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
 from nets.blocks import make_trunk
-from nets.config import NUM_GLOBALS, NUM_PLANES, NetConfig, NormKind, TipKind
+from nets.config import NetConfig, NormKind, TipKind
 from nets.head_layers import HeadSet, Outputs
 from nets.heads import HEADS
 from nets.layers import Act, Board, Conv, Norm, RmsTip, linear, wide
@@ -34,7 +35,7 @@ class Net(nn.Module):
         self.config = config
         c, act = config.channels, config.activation
         self.conv_planes = Conv(NUM_PLANES, c, config.input_kernel, act, 0.8)
-        self.linear_globals = linear(NUM_GLOBALS, c, act, 0.6)
+        self.linear_globals = linear(NUM_GLOBAL_INPUTS, c, act, 0.6)
         self.blocks = make_trunk(config)
         self.tip = _make_tip(config)
         self.act_tip = Act(act)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from common.rows import GlobalInput
 from nets.config import NetConfig
 from nets.file_grammar import DIRECT_SCORE_ERROR, ErrorFormula, capabilities_of
 from nets.heads import head_named
@@ -30,9 +31,9 @@ SCALARS: Final = (
 SCORE_MEAN, SCORE_STDEV, LEAD, VARIANCE_TIME, VALUE_ERROR, SCORE_ERROR = range(len(SCALARS))
 UNKNOWN: Final = -1.0
 """Stands for a quantity that the net does not put out (errors, variance time)."""
-KO_NOT_SIMPLE: Final = 6
-TERRITORY_SCORING: Final = 9
-"""Global inputs that tell whether a game can end without a result."""
+KO_NOT_SIMPLE: Final = int(GlobalInput.KO_NOT_SIMPLE)
+TERRITORY_SCORING: Final = int(GlobalInput.TERRITORY_SCORING)
+"""Global inputs that tell whether a game can end without a result, as kernels take them."""
 
 _DIRECT: Final = ErrorFormula.DIRECT.value
 _SQUARED: Final = ErrorFormula.SQUARED_SOFTPLUS.value

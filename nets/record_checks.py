@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from nets.config import DEFAULT_MULTIPLIERS, NUM_GLOBALS, NUM_PLANES
+from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
+from nets.config import DEFAULT_MULTIPLIERS
 from nets.file_grammar import MODEL_NAME, Blocks, Floats, NetFileError, Part, capabilities_of
 from nets.records import (
     AttentionRecord,
@@ -82,7 +83,7 @@ def _check_arrays(record: Any) -> None:
 def _check_trunk(trunk: TrunkRecord) -> None:
     c = trunk.channels
     _match(trunk.conv_planes, inputs=NUM_PLANES, outputs=c)
-    _match(trunk.linear_globals, inputs=NUM_GLOBALS, outputs=c)
+    _match(trunk.linear_globals, inputs=NUM_GLOBAL_INPUTS, outputs=c)
     _check_blocks(trunk.blocks, c)
     tip = trunk.tip if trunk.tip is not None else trunk.rms_tip
     _require(tip is not None, trunk, "there is no norm at the end")

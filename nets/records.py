@@ -13,7 +13,8 @@ from typing import ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from nets.config import DEFAULT_MULTIPLIERS, NUM_GLOBALS, NUM_PLANES
+from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
+from nets.config import DEFAULT_MULTIPLIERS
 from nets.file_grammar import (
     ACTIVATION,
     COUNT,
@@ -496,7 +497,7 @@ class NetRecord:
 
     GRAMMAR: ClassVar[Grammar] = (
         Fixed(NUM_PLANES, "number of spatial planes"),
-        Fixed(NUM_GLOBALS, "number of global inputs"),
+        Fixed(NUM_GLOBAL_INPUTS, "number of global inputs"),
         *(
             Token(
                 name,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from client.selfplay.local import add_common_arguments, explained, game_seed, network_of, play_into_folder, positive
+from client.selfplay.local import add_common_arguments, explained, game_seed, network_of, play_into_folder
 from client.selfplay.orders import GameOrder
+from common.arguments import positive
 from common.config_text import ConfigError
 from common.parameters import parse_selfplay
 

@@ -20,6 +20,7 @@ import numpy as np
 from client.selfplay.folder import GameFolder
 from client.selfplay.orders import FinishedGame, GameOrder, Network
 from client.selfplay.stream import StreamControl, StreamEvaluator, StreamStats, play_stream
+from common.arguments import positive
 from common.config_text import ConfigError
 from common.parameters import IS_MISSING
 
@@ -38,13 +39,6 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=positive, default=1, metavar="T", help="threads of a CPU evaluator (default 1)"
     )
-
-
-def positive(text: str) -> int:
-    """The value of an option that counts something; for argparse."""
-    if not (text.isascii() and text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
-    return int(text)
 
 
 @contextmanager
