@@ -138,7 +138,8 @@ class Contributor:
             self._finish_sending()
             for thread in threads:
                 thread.join()
-            self._try_once_more()
+            # what an outage left: the server may be back, and the next start may be far away
+            self._uploader.send_waiting(lambda: not (self._gave_up or self._interrupts > 1))
             signal.signal(signal.SIGINT, previous[0])
             signal.signal(signal.SIGTERM, previous[1])
         self._console.summary(self._current_totals(), now=True)
@@ -229,11 +230,6 @@ class Contributor:
             self._stop_sending.wait(0.1)
         self._stop_sending.set()
         self._wake_sender.set()
-
-    def _try_once_more(self) -> None:
-        """Send what an outage left in the spool: the server may be back, and the next start may be far away."""
-        while not (self._gave_up or self._interrupts > 1) and self._uploader.step() is Outcome.WORKED:
-            pass
 
     def _give_up(self, reason: str) -> None:
         self._gave_up = self._gave_up or reason

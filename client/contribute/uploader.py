@@ -40,6 +40,11 @@ class Uploader:
     trouble: str = ""
     _queue: deque[SpooledGame] = field(default_factory=deque)
 
+    def send_waiting(self, may_go_on: Callable[[], bool]) -> None:
+        """Send one game after the other until none waits, a try fails, or ``may_go_on`` denies it."""
+        while may_go_on() and self.step() is Outcome.WORKED:
+            pass
+
     def step(self) -> Outcome:
         """Send one game."""
         game = self._next()

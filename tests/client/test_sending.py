@@ -141,6 +141,17 @@ def test_an_outage_keeps_every_game_and_is_told_once(spool: Spool) -> None:
     assert lines[1] == "the server takes games again"
 
 
+def test_what_waits_is_sent_until_a_try_fails_or_it_is_stopped(spool: Spool) -> None:
+    taken: tuple[int, dict[str, str], dict[str, str]] = (200, {}, {})
+    sender, _, _ = uploader(spool, taken, requests.ConnectionError("no route"), taken, taken)
+    sender.send_waiting(lambda: False)
+    assert spool.count() == 3
+    sender.send_waiting(lambda: True)
+    assert spool.count() == 2
+    sender.send_waiting(lambda: True)
+    assert spool.count() == 0
+
+
 def test_a_refused_login_stops_and_keeps_the_games(spool: Spool) -> None:
     sender, _, reasons = uploader(spool, refusal(403, "stop", "the run is closed"))
     assert sender.step() is Outcome.FAILED
