@@ -54,9 +54,15 @@ def test_pages_answer_with_the_policy_and_without_inline_scripts(client: Client,
     assert not re.search(r"\son\w+=", text), "an inline handler would be refused by the policy"
 
 
-@pytest.mark.parametrize("path", ["/runs/none/", "/networks/none/", "/games/web7/?network=none", "/game/training/00/"])
-def test_what_is_not_there_is_a_404(client: Client, run: Run, path: str) -> None:
-    assert client.get(path).status_code == 404
+@pytest.mark.parametrize(
+    "path", ["/runs/none/", "/networks/none/", "/games/web7/?network=none", "/game/training/00/", "/nowhere"]
+)
+def test_what_is_not_there_is_a_404_of_the_site(client: Client, run: Run, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert b"There is nothing at this address" in answer.content
+    assert b'href="/"' in answer.content
+    assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
 
 
 @pytest.mark.parametrize("path", ["/runs/%00/", "/games/%00/", "/game/training/%00/", "/games/web7/?network=zz%00"])
