@@ -115,6 +115,24 @@ def test_charts_show_every_network_and_a_loss_on_demand(page: Page, live_server:
     expect(losses.locator(".scatterlayer path.js-line")).to_have_count(3)
 
 
+@pytest.mark.parametrize("width", [360, 900, 1200, 1600])
+def test_a_legend_of_many_losses_covers_no_title(page: Page, live_server: object, run: Run, width: int) -> None:
+    """As many losses as the trainer tells."""
+    losses = {f"{kind} of the {time} term": 1.0 for kind in ("policy", "value", "score") for time in range(8)}
+    values = {"rows": 50, "losses": losses, "samples_per_second": 9, "waiting_share": 0}
+    TrainingMetric.objects.create(run=run, architecture="b2c32", samples=512, **values)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(live_server.url + "/runs/web7/")
+    for chart in page.locator("[data-chart]").all():
+        expect(chart.locator(".xtitle")).to_be_visible()
+        title, legend, plot = (chart.locator(part).bounding_box() for part in (".xtitle", ".legend .bg", ".nsewdrag"))
+        assert title is not None
+        assert plot is not None
+        assert plot["height"] > 100
+        if legend is not None:  # a chart of one line has none
+            assert legend["y"] + legend["height"] <= plot["y"] + 1 or legend["y"] >= title["y"] + title["height"]
+
+
 def test_a_game_is_stepped_through_by_keys_and_by_clicks(page: Page, live_server: object, run: Run) -> None:
     page.goto(live_server.url + game_path() + "?move=0")
     stones, number = page.locator(".stones circle:not(.mark)"), page.locator(".viewer output")

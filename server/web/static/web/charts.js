@@ -4,7 +4,7 @@
 const style = getComputedStyle(document.documentElement);
 const layout = {
   paper_bgcolor: "transparent", plot_bgcolor: "transparent", margin: { l: 55, r: 15, t: 10, b: 45 },
-  font: { color: style.getPropertyValue("--text").trim() }, hovermode: "closest", legend: { orientation: "h" },
+  font: { color: style.getPropertyValue("--text").trim() }, hovermode: "closest", legend: { orientation: "h", y: 1.02, yanchor: "bottom" },
 };
 const axis = { gridcolor: style.getPropertyValue("--line").trim(), zeroline: false };
 
