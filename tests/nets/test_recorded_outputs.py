@@ -7,6 +7,7 @@ import gzip
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nets.backends import TorchBackend
@@ -14,7 +15,8 @@ from nets.evaluator import Evaluator, NetEvaluator, new_batch
 from nets.exchange import module_of
 from nets.katago_file import read_net
 from nets.model import Net
-from tests.nets.rawnet import Differences, compare, differences, fill_row
+from tests.katago import ask_katago, block, katago_program
+from tests.nets.rawnet import Differences, Record, compare, differences, fill_row
 from tests.oracles import oracle_path, records
 
 G170 = "g170-b6c96-s175395328-d26788732.bin.gz"
@@ -88,11 +90,54 @@ def test_all_symmetries() -> None:
     assert compared == 88
 
 
+def recorded(name: str) -> list[Record]:
+    with gzip.open(FIXTURES / name, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
 def test_nets_that_we_wrote_and_katago_read() -> None:
     """tests/fixtures/nets: our writer's files of every family, and what KataGo 1.17.2 said of them (`kata-raw-nn`)."""
-    with gzip.open(FIXTURES / "answers.jsonl.gz", "rt", encoding="utf-8") as lines:
-        answers = [json.loads(line) for line in lines]
+    answers = recorded("answers.jsonl.gz")
     assert len({answer["net"] for answer in answers}) == 9
     compared, found = compare(answers, written_evaluator, "")
     assert compared == 72
     assert_within(found, ROUNDED, ROUNDED_SCORE)
+
+
+OLD_VERSIONS = {
+    9: "mini-v09-bng.bin.gz",
+    10: "mini-v10-fixup.bin.gz",
+    11: "mini-v11-nbt-fson-mish.bin.gz",
+    13: "mini-v13-fs-mish.bin.gz",
+}
+"""Files of the model versions that neither today's writer chooses nor `test_nine_other_nets_with_optimism` has."""
+OLD_ANSWERS = "answers-versions.jsonl.gz"
+"""KataGo's answers about them; each record also holds the lines of GTP that it was asked with."""
+
+
+@pytest.mark.parametrize(("version", "name"), OLD_VERSIONS.items())
+def test_older_model_versions_that_katago_read(version: int, name: str) -> None:
+    record = read_net(FIXTURES / name)
+    assert record.version == version
+    assert record.policy_head.channels == (2 if version >= 12 else 1)
+    # a file says so from version 11 on; before, everything is ReLU
+    assert record.trunk.act_tip.kind == ("ACTIVATION_MISH" if version >= 11 else "ACTIVATION_RELU")
+    assert (record.lead, record.score_error) == ((22.5, 131.0) if version >= 13 else (20.0, 30.0))
+    answers = [answer for answer in recorded(OLD_ANSWERS) if answer["net"] == name]
+    compared, found = compare(answers, written_evaluator, "")
+    assert compared == 8
+    assert_within(found, ROUNDED, ROUNDED_SCORE)
+
+
+@pytest.mark.parametrize("name", OLD_VERSIONS.values())
+def test_this_katago_says_the_same_of_older_model_versions(name: str) -> None:
+    program = katago_program()
+    answers = [answer for answer in recorded(OLD_ANSWERS) if answer["net"] == name]
+    asked = [answer["lines"] for answer in answers]
+    for text, answer in zip(ask_katago(program, FIXTURES / name, asked), answers, strict=True):
+        found = block(text.removeprefix("= symmetry 0\n"))
+        assert list(found) == list(answer["nn"])
+        for key, value in answer["nn"].items():
+            wanted = np.array(value, dtype=float)  # null becomes NaN: a move that is illegal
+            limit = 1e-4 * max(1.0, float(np.nanmax(np.abs(wanted))))
+            np.testing.assert_allclose(found[key], wanted, rtol=0.0, atol=limit, err_msg=key)
