@@ -153,7 +153,12 @@ class CpuBackend(ABC):
 
     def launch(self, size: int, *, full: bool) -> None:
         """Evaluate."""
-        self._raw = self.run(size, full=full)
+        try:
+            self._raw = self.run(size, full=full)
+        except (RuntimeError, MemoryError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            raise OutOfMemory(str(error)) from error
 
     def outputs(self) -> Raw:
         """What the last launch found."""
@@ -390,10 +395,16 @@ def _nothing_is_freed() -> Iterator[None]:
             gc.enable()
 
 
+_MEMORY_TEXTS: Final = ("can't allocate memory", "could not allocate", "bad_alloc", "failed to allocate")
+"""How torch and OpenVINO say on a processor that there is not enough; their error is a plain RuntimeError."""
+
+
 def _is_out_of_memory(error: BaseException | None) -> bool:
     """Whether it is, or came while handling, an error of memory; one during a recording is followed by another."""
     while error is not None:
-        if isinstance(error, torch.OutOfMemoryError):
+        if isinstance(error, torch.OutOfMemoryError | MemoryError):
+            return True
+        if isinstance(error, RuntimeError) and any(text in str(error).lower() for text in _MEMORY_TEXTS):
             return True
         error = error.__context__
     return False

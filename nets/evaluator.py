@@ -154,12 +154,19 @@ class Evaluator(Protocol):
     """A net on a device. One thread at a time may use it."""
 
     length: int
-    description: str
     has_short_term_errors: bool
     pass_alive_suicide: bool
     """Rows must be encoded as if multi-stone suicide were legal where pass-alive areas are concerned."""
-    lanes: int
-    """How many batches are worth having under way at once: 1 where `submit` does the work itself."""
+
+    @property
+    def description(self) -> str:
+        """Device, library and precision, for people."""
+        ...
+
+    @property
+    def lanes(self) -> int:
+        """How many batches are worth having under way at once: 1 where `submit` does the work itself."""
+        ...
 
     def new_batch(self, capacity: int, *, ownership: bool = True) -> Batch:
         """A batch whose arrays stay where they are for its life; see `new_batch`."""
@@ -225,23 +232,35 @@ class _Piece:
 
 
 class NetEvaluator:
-    """A net on a backend."""
+    """A net on a backend, with others to fall back on.
 
-    def __init__(self, net: Net, backend: Backend, length: int) -> None:
+    Before a batch size is first used, with and without masks, its outputs on known positions are compared with float32.
+    """
+
+    def __init__(
+        self, net: Net, backend: Backend, length: int, others: Iterator[Callable[[], Backend]] | None = None
+    ) -> None:
         self.length = length
-        self.description = backend.description
         self.decoding = decoding_of(net.config)
         self.has_short_term_errors = self.decoding.has_variance_time
         self.pass_alive_suicide = net.config.pass_alive_suicide
-        self.lanes = len(backend.lanes)
         self._net = net
         self._name = net.config.name
-        self._backend = backend
-        self._sizes = backend.sizes
-        self._free = deque(backend.lanes)
-        self._under_way: deque[_Piece] = deque()  # in the order of their launches, which is that of their ends
-        self._proved: set[bool] = set()
+        self._others = others or iter(())
         self._places = symmetry_places(length)
+        self._under_way: deque[_Piece] = deque()  # in the order of their launches, which is that of their ends
+        self._expected: dict[bool, Batch] = {}  # what float32 says of the known positions, without and with masks
+        self._use(backend)
+
+    @property
+    def description(self) -> str:
+        """Device, library and precision."""
+        return self._backend.description
+
+    @property
+    def lanes(self) -> int:
+        """Batches that can be under way at once."""
+        return len(self._backend.lanes)
 
     def new_batch(self, capacity: int, *, ownership: bool = True) -> Batch:
         return new_batch(capacity, self.length, ownership=ownership)
@@ -250,53 +269,75 @@ class NetEvaluator:
         piece, done = None, 0
         while done < count:
             size = next(pieces(count - done, self._sizes))
-            rows = min(size, count - done)
-            try:
-                piece = self._launch(batch, done, rows, size)
-            except OutOfMemory as error:
-                self._sizes = tuple(smaller for smaller in self._sizes if smaller < size)
-                if not self._sizes:
-                    raise EvaluatorError(f"{self._name}: {self.description} has no memory for a single row") from error
-                _log.warning("%s has no memory for batches of %d; using smaller ones", self.description, size)
-                continue
-            done += rows
+            end = done + min(size, count - done)
+            # boards are rectangles in the upper left corner, so the last point tells whether all points are there
+            full = bool(batch.planes[done:end, 0, -1, -1].all())
+            if (size, full) not in self._proved:
+                self._prove(size, full=full)
+            else:
+                piece = self._launch(batch, done, end, size, full=full)
+                done = end
         return _nothing_to_wait_for if piece is None else partial(self._finish_up_to, piece)
 
     def run(self, batch: Batch, count: int) -> None:
         self.submit(batch, count)()
 
-    def prove(self, *, full: bool) -> None:
-        """Compare one of the two graphs with float32 torch on known positions; EvaluatorError if it fails.
+    def prepare(self) -> None:
+        """Compare both graphs with float32 now, as `submit` does before it first uses one. EvaluatorError."""
+        for full in (True, False):
+            while not any(masks is full for _, masks in self._proved):
+                self._prove(next(pieces(_KNOWN_ROWS, self._sizes)), full=full)
 
-        `run` does this itself before it first uses a graph.
-        """
-        self._proved.add(full)
-        mine, expected = (_test_positions(self.length, full=full) for _ in range(2))
-        self.run(mine, len(mine.symmetry))
+    def _use(self, backend: Backend) -> None:
+        self._backend = backend
+        self._sizes = backend.sizes
+        self._free = deque(backend.lanes)
+        self._proved: set[tuple[int, bool]] = set()
+
+    def _prove(self, size: int, *, full: bool) -> None:
+        """Find out whether batches of ``size`` rows can be used; if not, use smaller ones or the next backend."""
+        while self._under_way:
+            self._finish_oldest()
+        rows = max(size, _KNOWN_ROWS)
+        batch = _test_positions(self.length, rows, full=full)
+        try:
+            for start in range(0, rows, size):
+                self._finish_up_to(self._launch(batch, start, min(start + size, rows), size, full=full))
+            self._check(batch, full)
+            self._proved.add((size, full))
+        except OutOfMemory as error:
+            self._sizes = tuple(smaller for smaller in self._sizes if smaller < size)
+            if not self._sizes:
+                raise EvaluatorError(f"{self._name}: {self.description} has no memory for a single row") from error
+            _log.warning("%s has no memory for batches of %d; using smaller ones", self.description, size)
+        except RuntimeError as error:  # of a library, or of the comparison
+            _log.warning("%s: %s", self._name, error)
+            self._backend.close()
+            self._use(_first_that_starts(self._others, self._name, [str(error)]))
+
+    def _check(self, batch: Batch, full: bool) -> None:
+        """Compare the outputs for the known positions with those of float32. EvaluatorError."""
         if isinstance(self._backend, TorchBackend):
             return
-        reference = NetEvaluator(self._net, TorchBackend(self._net, self.length, threads=1, sizes=(4,)), self.length)
-        reference.prove(full=full)
-        reference.run(expected, len(expected.symmetry))
+        if full not in self._expected:
+            expected = _test_positions(self.length, _KNOWN_ROWS, full=full)
+            backend = TorchBackend(self._net, self.length, threads=1, sizes=(_KNOWN_ROWS,))
+            NetEvaluator(self._net, backend, self.length).run(expected, _KNOWN_ROWS)
+            self._expected[full] = expected
+        difference = _difference(batch, self._expected[full])
         limit = TOLERANCE_16 if self._backend.sixteen_bit else TOLERANCE_32
-        difference = _difference(mine, expected)
         if not difference <= limit:
             raise EvaluatorError(
                 f"{self._name} on {self.description} differs from float32 by {difference:.3g}, more than {limit}"
             )
 
-    def _launch(self, batch: Batch, start: int, rows: int, size: int) -> _Piece:
+    def _launch(self, batch: Batch, start: int, end: int, size: int, *, full: bool) -> _Piece:
         """Hand rows to a free lane, or to the one that is free first."""
         if not self._free:
             self._finish_oldest()
-        lane, end = self._free[0], start + rows
-        full = gather_inputs(
-            flat_points(batch.planes[start:end]), batch.symmetry[start:end], self._places, flat_points(lane.planes)
-        )
-        if full not in self._proved:
-            self.prove(full=full)
-            return self._launch(batch, start, rows, size)
-        lane.global_inputs[:rows] = batch.global_inputs[start:end]
+        lane, rows = self._free[0], slice(start, end)
+        gather_inputs(flat_points(batch.planes[rows]), batch.symmetry[rows], self._places, flat_points(lane.planes))
+        lane.global_inputs[: end - start] = batch.global_inputs[rows]
         lane.launch(size, full=full)
         piece = _Piece(batch, start, end, self._free.popleft())
         self._under_way.append(piece)
@@ -366,10 +407,9 @@ def flat_points(planes: Planes) -> Planes:
 
 
 @njit(cache=True, nogil=True)
-def gather_inputs(planes: Any, symmetry: Any, places: Any, target: Any) -> bool:
-    """Copy planes [rows, 22, L·L] into ``target`` under their symmetries; whether every board fills the tensor."""
+def gather_inputs(planes: Any, symmetry: Any, places: Any, target: Any) -> None:
+    """Copy planes [rows, 22, L·L] into ``target`` under their symmetries."""
     rows, channels, area = planes.shape
-    full = True
     for row in range(rows):
         place = places[symmetry[row]]
         for channel in range(channels):
@@ -377,9 +417,6 @@ def gather_inputs(planes: Any, symmetry: Any, places: Any, target: Any) -> bool:
             goal = target[row, channel]
             for position in range(area):
                 goal[place[position]] = source[position]
-        # boards are rectangles in the upper left corner, so the last point tells whether all points are there
-        full = full and planes[row, 0, area - 1] != 0.0
-    return full
 
 
 @njit(cache=True, nogil=True)
@@ -440,16 +477,24 @@ def make_evaluator(
 ) -> Evaluator:
     """The evaluator of a module, as `load_evaluator`; the module must not change afterwards."""
     net.eval()
-    reasons = []
-    for make in _candidates(net, length, device, threads, precision):
+    ways = _candidates(net, length, device, threads, precision)
+    try:
+        evaluator = NetEvaluator(net, _first_that_starts(ways, net.config.name, []), length, ways)
+        evaluator.prepare()
+    except EvaluatorError as error:
+        raise EvaluatorError(f"{net.config.name} cannot be evaluated on {device}: {error}") from error
+    return evaluator
+
+
+def _first_that_starts(ways: Iterator[Callable[[], Backend]], name: str, reasons: list[str]) -> Backend:
+    """The first of the backends that can be made; EvaluatorError with the ``reasons`` and more if none can."""
+    for make in ways:
         try:
-            evaluator = NetEvaluator(net, make(), length)
-            evaluator.prove(full=True)
-            return evaluator
+            return make()
         except (RuntimeError, ImportError) as error:
             reasons.append(str(error))
-            _log.warning("%s: %s", net.config.name, error)
-    raise EvaluatorError(f"{net.config.name} cannot be evaluated on {device}: {'; '.join(reasons)}")
+            _log.warning("%s: %s", name, error)
+    raise EvaluatorError("; ".join(reasons))
 
 
 def _candidates(
@@ -481,11 +526,17 @@ def _cuda(net: Net, length: int, device: torch.device, dtype: torch.dtype) -> Ba
     return CudaBackend(net, length, device, dtype)
 
 
-def _test_positions(length: int, *, full: bool) -> Batch:
-    """A few positions, always the same: an empty board and scattered stones, on boards that fill the tensor or not."""
-    batch = new_batch(4, length)
+_KNOWN_ROWS: Final = 4
+
+
+def _test_positions(length: int, rows: int, *, full: bool) -> Batch:
+    """At least four rows of four positions in turn, always the same: an empty board and scattered stones.
+
+    Their boards fill the tensor or not.
+    """
+    batch = new_batch(rows, length)
     random = np.random.default_rng(length)
-    for row in range(4):
+    for row in range(_KNOWN_ROWS):
         height = length if full else max(1, length - 1 - row % 2)
         width = length if full else max(1, length - row // 2)
         board = batch.planes[row, :, :height, :width]
@@ -495,19 +546,30 @@ def _test_positions(length: int, *, full: bool) -> Batch:
         batch.global_inputs[row, [5, 8, 18]] = -0.375, 1.0, -0.5
         batch.global_inputs[row, KO_NOT_SIMPLE] = row % 2
         batch.symmetry[row] = row
+    for array in (batch.planes, batch.global_inputs, batch.symmetry):
+        array[_KNOWN_ROWS:] = np.resize(array[:_KNOWN_ROWS], array[_KNOWN_ROWS:].shape)
     return batch
 
 
 def _difference(batch: Batch, expected: Batch) -> float:
-    """Largest difference in probabilities and ownership (absolute) and in scores (relative above 1 point)."""
-    policies = [np.exp(each.policy - each.policy.max(1, keepdims=True)) for each in (batch, expected)]
-    shares = [policy / policy.sum(1, keepdims=True) for policy in policies]
-    relative = np.abs(batch.scalars - expected.scalars) / np.maximum(1.0, np.abs(expected.scalars))
+    """Largest difference in probabilities and ownership (absolute) and in scores (relative above 1 point).
+
+    The rows of ``batch`` are those of ``expected`` in turn.
+    """
+    same = np.arange(len(batch.symmetry)) % len(expected.symmetry)
+    shares = [_softmax(batch.policy), _softmax(expected.policy)[same]]
+    scalars = expected.scalars[same]
     parts = (
         np.abs(shares[0] - shares[1]),
-        np.abs(batch.win_loss - expected.win_loss) / 2.0,
-        np.abs(batch.no_result - expected.no_result),
-        np.abs(batch.ownership - expected.ownership),
-        relative,
+        np.abs(batch.win_loss - expected.win_loss[same]) / 2.0,
+        np.abs(batch.no_result - expected.no_result[same]),
+        np.abs(batch.ownership - expected.ownership[same]),
+        np.abs(batch.scalars - scalars) / np.maximum(1.0, np.abs(scalars)),
     )
     return max(float(part.max()) for part in parts)
+
+
+def _softmax(logits: Float32s) -> Float32s:
+    powers: Float32s = np.exp(logits - logits.max(1, keepdims=True))
+    powers /= powers.sum(1, keepdims=True)
+    return powers

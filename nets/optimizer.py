@@ -25,7 +25,7 @@ _RATE_UPDATE_BATCHES: Final = 5
 _RATE_UPDATE_BATCHES_LATE: Final = 50
 _LATE_SAMPLES: Final = 200_000_000
 _NORM_AVERAGING: Final = 0.1
-"""Share of a new measurement in the running mean of a group's norm."""
+"""Share of a new measurement in the running mean of a group's norm (training.md 4 names none)."""
 
 
 class Kind(StrEnum):
@@ -100,10 +100,18 @@ class OptimizerConfig:
             bounds = [bound for bound, _ in self.schedule]
             if bounds != sorted(bounds) or not bounds or bounds[-1] != _INF:
                 raise ValueError("a schedule's bounds must ascend and end with infinity")
+            if not all(0 < scale < _INF for _, scale in self.schedule):
+                raise ValueError("a schedule's scales must be finite numbers above 0")
         if self.lookahead_steps < 1 or not 0 < self.lookahead_alpha <= 1:
             raise ValueError("lookahead needs at least 1 step and an alpha in (0, 1]")
-        if min(self.base_rate, self.rate_scale, self.clip_factor) < 0:
-            raise ValueError("rates and the clip factor cannot be negative")
+        for name in ("base_rate", "rate_scale"):
+            if not 0 < getattr(self, name) < _INF:
+                raise ValueError(f"{name} must be a finite number above 0, not {getattr(self, name)}")
+        for name in ("head_factor", "noreg_factor", "clip_factor"):
+            if not 0 <= getattr(self, name) < _INF:
+                raise ValueError(f"{name} must be a finite number from 0, not {getattr(self, name)}")
+        if not 0 <= self.momentum < 1:
+            raise ValueError(f"momentum must be from 0 to below 1, not {self.momentum}")
         if self.kind is not Kind.SGD and self.decay is Decay.PAPER:
             raise ValueError("the paper's L2 term belongs to SGD")
 
@@ -209,6 +217,15 @@ class DivergenceGuard:
         self._in_a_row = 0
         self._first: list[bool] = []
 
+    def numbers(self) -> dict[str, Any]:
+        """What it remembers, as JSON."""
+        return {"recent": list(self._recent), "in_a_row": self._in_a_row, "first": self._first}
+
+    def restore(self, numbers: dict[str, Any]) -> None:
+        """Inverse of `numbers`."""
+        self._recent = deque(map(bool, numbers["recent"]), maxlen=self.RECENT)
+        self._in_a_row, self._first = int(numbers["in_a_row"]), list(map(bool, numbers["first"]))
+
     def see(self, norm: float, cap: float) -> None:
         """One batch's gradient norm; raises ``DivergedError`` when there were too many bad ones."""
         bad = not math.isfinite(norm) or norm > self.TIMES_CAP * cap
@@ -251,15 +268,11 @@ class Optimizer:
 
     def rates(self) -> dict[str, float]:
         """Learning rate of each group now."""
-        return {str(group["name"]): float(group["lr"]) for optimizer in self._inner for group in optimizer.param_groups}
+        return {name: float(group["lr"]) for name, group in self._torch_groups().items()}
 
-    def decays(self) -> dict[str, float]:
-        """Weight decay of each group now."""
-        return {
-            str(group["name"]): float(group["weight_decay"])
-            for optimizer in self._inner
-            for group in optimizer.param_groups
-        }
+    def _torch_groups(self) -> dict[str, dict[str, Any]]:
+        """torch's description of each group by name, which holds its rate and decay."""
+        return {str(group["name"]): group for optimizer in self._inner for group in optimizer.param_groups}
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
@@ -312,14 +325,12 @@ class Optimizer:
         if config.kind is not Kind.SGD:
             base *= _ADAM_BASE_FACTOR * math.sqrt(self.batch / _REFERENCE_BATCH)
         held = self._measure_norms() if self.norm_kind in (NormKind.BATCH_NORM, NormKind.ONE_NORM) else {}
-        for optimizer in self._inner:
-            for group in optimizer.param_groups:
-                name = str(group["name"])
-                steered = held.get("input" if name == "input" else "normal", 1.0)
-                group["lr"] = base * scale * warm * rate_factor(name, config) / config.lookahead_alpha
-                group["weight_decay"] = weight_decay(
-                    name, self.norm_kind, config, batch=self.batch, effective=scale * warm, steering=steered
-                )
+        for name, group in self._torch_groups().items():
+            steered = held.get("input" if name == "input" else "normal", 1.0)
+            group["lr"] = base * scale * warm * rate_factor(name, config) / config.lookahead_alpha
+            group["weight_decay"] = weight_decay(
+                name, self.norm_kind, config, batch=self.batch, effective=scale * warm, steering=steered
+            )
         self._cap = gradient_cap(self.norm_kind, config, batch=self.batch, scale=scale)
 
     def _measure_norms(self) -> dict[str, float]:
@@ -342,13 +353,26 @@ class Optimizer:
         return found
 
     def numbers(self) -> dict[str, Any]:
-        """All other state, as JSON."""
-        return {"steps": self.steps, "baselines": self._baselines, "norms": self._norms}
+        """All other state, as JSON; an infinite cap is null."""
+        return {
+            "steps": self.steps,
+            "baselines": self._baselines,
+            "norms": self._norms,
+            "rates": {name: [group["lr"], group["weight_decay"]] for name, group in self._torch_groups().items()},
+            "cap": None if self._cap == _INF else self._cap,
+            "guard": self.guard.numbers(),
+        }
 
     def restore(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
-        """Take up the state of a checkpoint made by an optimiser of the same configuration."""
-        for index, slow in enumerate(self._slow):
-            slow.copy_(tensors[f"slow.{index}"])
+        """Take up the state of a checkpoint, made by an optimiser of the same kind for the net as it is now.
+
+        Rates, decays and the cap go on as they were until they are next due, so that the same steps follow; a changed
+        configuration counts from there on. Where the checkpoint has no slow weights, they begin with the net's.
+        Raises ``KeyError`` for what the checkpoint lacks.
+        """
+        with torch.no_grad():
+            for index, (slow, fast) in enumerate(zip(self._slow, self.parameters, strict=True)):
+                slow.copy_(tensors.get(f"slow.{index}", fast))
         home = {id(p): optimizer for optimizer in self._inner for g in optimizer.param_groups for p in g["params"]}
         for name, tensor in tensors.items():
             kind, number, *key = name.split(".")
@@ -359,6 +383,10 @@ class Optimizer:
         self.steps = int(numbers["steps"])
         self._baselines = {name: float(value) for name, value in numbers["baselines"].items()}
         self._norms = {name: float(value) for name, value in numbers["norms"].items()}
+        for name, group in self._torch_groups().items():
+            group["lr"], group["weight_decay"] = map(float, numbers["rates"][name])
+        self._cap = _INF if numbers["cap"] is None else float(numbers["cap"])
+        self.guard.restore(numbers["guard"])
 
 
 def _make(config: OptimizerConfig, groups: dict[str, list[nn.Parameter]]) -> list[torch.optim.Optimizer]:
@@ -367,7 +395,8 @@ def _make(config: OptimizerConfig, groups: dict[str, list[nn.Parameter]]) -> lis
         return [torch.optim.SGD(_described(groups), lr=0.0, momentum=config.momentum, foreach=True)]
     if config.kind is Kind.ADAMW:
         return [torch.optim.AdamW(_described(groups), lr=0.0, betas=(0.9, 0.999), eps=1e-8, foreach=True)]
-    by_muon = {name: [p for p in members if p.ndim >= 2] for name, members in groups.items() if name in _MUON_GROUPS}
+    by_muon = {name: members for name, members in groups.items() if name in _MUON_GROUPS}
+    assert all(p.ndim >= 2 for members in by_muon.values() for p in members), "Muon's groups hold matrices alone"
     others = {name: members for name, members in groups.items() if name not in _MUON_GROUPS}
     return [
         Muon(_described(by_muon)),

@@ -360,6 +360,18 @@ class Trainer:
             raise CheckpointError(
                 f"{origin} was trained by {saved.optimizer.kind}; it cannot go on with {self.config.optimizer.kind}"
             )
+        try:
+            self._restore(checkpoint)
+        except (KeyError, RuntimeError) as error:
+            raise CheckpointError(f"{origin} does not fit this training, or is incomplete: {error}") from error
+        self._drop_pass()
+        if data["pass"]:
+            self._start_pass(Plan.from_json(data["pass"]["plan"]), Position(**data["pass"]["position"]))
+        if self.metrics is not None and self.processes.is_first:
+            self.metrics.cut_after(self.samples)
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        data = checkpoint.data
         self.net.load_state_dict(checkpoint.part("net"))
         self.optimizer.restore(checkpoint.part("optimizer"), data["optimizer"])
         self.averager.average = {name: value.to(self.device) for name, value in checkpoint.part("average").items()}
@@ -370,11 +382,6 @@ class Trainer:
         self.samples, self.epoch_left = data["samples"], data["epoch_left"]
         self.passes, self.rows = data["passes"], data["rows"]
         self.bucket = TrainBucket(**data["bucket"]) if data["bucket"] else None
-        self._drop_pass()
-        if data["pass"]:
-            self._start_pass(Plan.from_json(data["pass"]["plan"]), Position(**data["pass"]["position"]))
-        if self.metrics is not None and self.processes.is_first:
-            self.metrics.cut_after(self.samples)
 
     def _tensors(self) -> dict[str, Tensor]:
         parts = {

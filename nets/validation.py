@@ -88,11 +88,13 @@ def has_caught_up(
 ) -> bool:
     """Whether a larger net's recent mean losses have reached the current net's: time to switch (training.md 9).
 
-    Both lists hold means of the same recent reports, by term. Policy and value must both be at most ``margin`` above.
+    Both lists hold means of the same recent reports, by term. Policy and value must both be at most ``margin`` above;
+    of trainings without one of them the other counts, without both the total.
     """
     if not follower or not leader:
         return False
-    return all(_mean(follower, term) <= _mean(leader, term) + margin for term in ("policy", "value"))
+    trained = [term for term in ("policy", "value") if all(term in report for report in (*follower, *leader))]
+    return all(_mean(follower, term) <= _mean(leader, term) + margin for term in trained or ["total"])
 
 
 def _mean(reports: Sequence[dict[str, float]], term: str) -> float:

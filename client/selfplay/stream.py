@@ -32,7 +32,11 @@ class StreamEvaluator(Evaluator, Protocol):
     """An evaluator that can be given back."""
 
     pass_alive_suicide: bool  # the net was trained with pass-alive areas as if suicide were legal
-    lanes: int  # how many batches are worth having under way at once
+
+    @property
+    def lanes(self) -> int:
+        """How many batches are worth having under way at once."""
+        ...
 
     def close(self) -> None:
         """Free what it holds; it is not used again."""

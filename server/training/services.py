@@ -44,6 +44,8 @@ HEARTBEAT_S: Final = 10.0
 
 OWNER: Final = f"{socket.gethostname()[:50]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 _sessions: dict[Size, Session] = {}
+_EXPLAINED: Final = (InvalidSettings, CheckpointError, DivergedError, RowsError, Unavailable, OSError)
+"""Errors whose texts say what to do."""
 
 
 def training_slice(size: Size, stopping: threading.Event) -> bool:
@@ -67,10 +69,11 @@ def training_slice(size: Size, stopping: threading.Event) -> bool:
             _offer_candidate(size, session)
         _note(size, activity=_describe(session, report), trouble="")
         return report.outcome in (Outcome.TIME_OVER, Outcome.EPOCH_DONE, Outcome.STEPS_DONE)
-    except (InvalidSettings, CheckpointError, DivergedError, RowsError, Unavailable, OSError) as error:
+    except Exception as error:  # whatever it is, the run's page tells it, and the next task tries again
         logger.exception("training of %s", size)
         _forget(size)
-        _note(size, activity="", trouble=f"{error} (the trainer tries again by itself; its log has the details)")
+        what = str(error) if isinstance(error, _EXPLAINED) else f"{type(error).__name__}: {error}"
+        _note(size, activity="", trouble=f"{what} (the trainer tries again by itself; its log has the details)")
         return False
     finally:
         lease_give_back(size)

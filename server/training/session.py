@@ -49,16 +49,8 @@ class Session:
     unsaved: bool = False
 
     def run(self, stop: Callable[[], bool]) -> SliceReport:
-        """Train for at most a slice.
-
-        A pass whose files are not on this host (its plan came from another one) is given up; a new one is drawn.
-        """
-        arguments = {"max_steps": MAX_STEPS, "max_seconds": self.plan.slice_seconds, "stop": stop}
-        try:
-            report = self.trainer.run(**arguments)  # type: ignore[arg-type]
-        except FileNotFoundError:
-            self.trainer.close()
-            report = self.trainer.run(**arguments)  # type: ignore[arg-type]
+        """Train for at most a slice."""
+        report = self.trainer.run(max_steps=MAX_STEPS, max_seconds=self.plan.slice_seconds, stop=stop)
         self.unsaved |= report.steps > 0
         return report
 

@@ -88,11 +88,16 @@ def positions(rows: int, length: int, *, edge: int = 0, ownership: bool = True) 
     return batch
 
 
+class Unchecked(NetEvaluator):
+    """Uses what would fail the self-test as well."""
+
+    def _check(self, batch: Batch, full: bool) -> None:
+        """Pass."""
+
+
 def on_cuda(net: Net, length: int, dtype: str) -> NetEvaluator:
     """An evaluator that has no test to pass before it is measured."""
-    evaluator = NetEvaluator(net, CudaBackend(net, length, CUDA, DTYPES[dtype]), length)
-    evaluator._proved |= {False, True}
-    return evaluator
+    return Unchecked(net, CudaBackend(net, length, CUDA, DTYPES[dtype]), length)
 
 
 def differences(mine: Batch, other: Batch, where: Any = np.s_[:]) -> Record:

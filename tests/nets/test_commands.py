@@ -195,3 +195,7 @@ def test_a_larger_net_takes_over_when_policy_and_value_have_caught_up() -> None:
     assert not has_caught_up([{"policy": 1.9, "value": 0.51}], leader)
     assert has_caught_up([{"policy": 1.9, "value": 0.51}], leader, margin=0.02)
     assert not has_caught_up([], leader)
+    assert has_caught_up([{"policy": 1.9, "total": 9.0}], leader)  # trained without a value
+    assert not has_caught_up([{"policy": 2.1, "total": 1.0}], leader)
+    assert has_caught_up([{"ownership": 0.1, "total": 1.0}], [{"ownership": 0.2, "total": 1.5}])
+    assert not has_caught_up([{"ownership": 0.1, "total": 1.6}], [{"ownership": 0.2, "total": 1.5}])

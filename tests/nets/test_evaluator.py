@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -368,7 +370,7 @@ def test_two_batches_are_under_way_at_once() -> None:
     net = mini(NETS[0])
     device = LateDevice(net)
     evaluator = NetEvaluator(net, device, LENGTH)
-    evaluator.prove(full=True)
+    evaluator.run(random_batch(8, LENGTH, full=True), 8)  # proves that size
     assert evaluator.lanes == 2
     waits = [evaluator.submit(random_batch(8, LENGTH, full=True), 8) for _ in range(2)]
     assert len(device.under_way) == 2
@@ -430,6 +432,92 @@ def test_a_backend_that_differs_is_replaced(monkeypatch: pytest.MonkeyPatch, cap
     made = make_evaluator(mini(NETS[0]), length=LENGTH)
     assert made.description.startswith("CPU, torch")
     assert "differs from float32" in caplog.text
+
+
+class WrongAt(OpenVinoBackend):
+    """Computes something else than the net in batches of one size, in one of its graphs."""
+
+    wrong = (16, True)
+
+    def run(self, size: int, *, full: bool) -> Raw:
+        raw = super().run(size, full=full)
+        return raw._replace(policy=raw.policy[:, :, ::-1].copy()) if (size, full) == self.wrong else raw
+
+
+@pytest.mark.parametrize("wrong", [(16, True), (64, False), (1, False), (4, False)])
+def test_every_size_and_graph_is_compared_before_its_first_use(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, wrong: tuple[int, bool]
+) -> None:
+    monkeypatch.setattr(WrongAt, "wrong", wrong)
+    monkeypatch.setattr("nets.evaluator.OpenVinoBackend", WrongAt)
+    net = mini(NETS[0])
+    made, other = make_evaluator(net, length=LENGTH), torch_evaluator(NETS[0])
+    at_start = wrong == (4, False)
+    assert made.description.startswith("CPU, torch" if at_start else "CPU, OpenVINO")
+    size, full = wrong
+    mine, expected = (random_batch(size, LENGTH, full=full) for _ in range(2))
+    made.run(mine, size)
+    other.run(expected, size)
+    np.testing.assert_allclose(mine.policy, expected.policy, atol=1e-3)
+    assert made.description.startswith("CPU, torch")
+    assert "differs from float32" in caplog.text
+
+
+def test_a_size_that_fails_in_play_loses_no_batch_under_way() -> None:
+    class Failing(LateLane):
+        def run(self, size: int, *, full: bool) -> Raw:
+            if size == 8:
+                raise RuntimeError("the driver has crashed")
+            return super().run(size, full=full)
+
+    net = mini(NETS[0])
+    device = LateDevice(net)
+    device.lanes = Failing(net, device), Failing(net, device)
+    evaluator = NetEvaluator(net, device, LENGTH, iter([lambda: TorchBackend(net, LENGTH, 1)]))
+    other = torch_evaluator(NETS[0])
+    batches = [(random_batch(rows, LENGTH, full=True, seed=rows), rows) for rows in (4, 1, 8)]
+    waits = [evaluator.submit(batch, rows) for batch, rows in batches]
+    for (batch, rows), wait in zip(batches, waits, strict=True):
+        wait()
+        expected = random_batch(rows, LENGTH, full=True, seed=rows)
+        other.run(expected, rows)
+        np.testing.assert_allclose(batch.policy, expected.policy, atol=1e-4)
+    assert evaluator.lanes == 1
+
+
+SHORT_OF_MEMORY = """
+import logging, resource, sys
+import numpy as np
+from nets import backends, evaluator
+from nets.config import named
+from nets.model import Net
+
+logging.basicConfig()
+net = Net(named("b6c96")).eval()
+backend = getattr(backends, sys.argv[1])
+backends.CPU_SIZES = (1, 4, 4096)
+made = backend(net, 19, 1, **({"sixteen_bit": False} if sys.argv[1] == "OpenVinoBackend" else {"sizes": (1, 4, 4096)}))
+found = evaluator.NetEvaluator(net, made, 19)
+batch = evaluator.new_batch(4096, 19, ownership=False)
+batch.planes[:, 0] = 1.0
+found.run(batch, 4)
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (700 << 20),) * 2)
+found.run(batch, 4096)
+assert np.isfinite(batch.policy).all()
+print("sizes left", found._sizes)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the memory as Linux does")
+@pytest.mark.parametrize("backend", ["TorchBackend", "OpenVinoBackend"])
+def test_a_processor_short_of_memory_takes_smaller_batches(backend: str) -> None:
+    """Of a real allocation that fails: what is said of it is the library's own."""
+    ended = subprocess.run(
+        [sys.executable, "-c", SHORT_OF_MEMORY, backend], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert "sizes left (1, 4)" in ended.stdout, ended.stderr
 
 
 def test_without_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
