@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from torch import Tensor
 from nets.blocks import PoolingBlock, ResidualBlock
 from nets.config import Activation, NetConfig, Residual, TipKind, base_names, named, written_version
 from nets.exchange import config_of, module_of, record_of, trainable_module_of
-from nets.heads import HEADS, Source, heads_of, output_shape
+from nets.heads import HEADS, Shape, Source, heads_of, output_shape
 from nets.katago_file import NetFileError, read_net, write_net
 from nets.layers import BATCH_NORM_EPSILON, Act, Board, Norm, initialise, preactivate
 from nets.model import Net, parameter_groups
@@ -32,6 +33,7 @@ FAMILIES = [
     "b1c6nbt-fson-mish-q",
     "b5c48h3tfr-fson-silu-rsnh",
 ]
+MAPS = (Shape.MAP, Shape.TWO_MAPS, Shape.FOUR_MAPS)
 
 # Parameters of the inference net in millions, from the spec's tables.
 SIZES = {
@@ -167,31 +169,84 @@ def test_outputs_are_those_of_the_table(name: str) -> None:
     torch.testing.assert_close(trained["score_belief"].exp().sum(1), torch.ones(2))
 
 
+def assert_same_on_board(found: Tensor, wanted: Tensor, shape: Shape, board: tuple[slice, slice]) -> None:
+    """One row's output of two tensors, whose edges may differ, is the same on the points of ``board``."""
+
+    def on_board(value: Tensor) -> Tensor:
+        if shape is Shape.MOVES:
+            edge = math.isqrt(value.numel())
+            return torch.cat((value[:-1].view(edge, edge)[board].flatten(), value[-1:]))
+        return value[..., *board] if shape in MAPS else value
+
+    torch.testing.assert_close(on_board(found), on_board(wanted), atol=2e-4, rtol=2e-4)
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 @settings(max_examples=4, deadline=None)
 @given(width=st.integers(2, 9), height=st.integers(2, 9), seed=st.integers(0, 99))
 def test_padding_changes_nothing(name: str, width: int, height: int, seed: int) -> None:
-    """A position gives the same outputs alone in its tensor, in a larger one, and in a mixed batch."""
+    """A position gives the same outputs alone in its tensor, alone in a larger one, and there in a mixed batch.
+
+    That holds of every output of every head set, with one exception: the bins of a score belief are those of the
+    tensor's edge, so beliefs are compared in tensors of one edge only.
+    """
     net = _cached(name)
-    edge = max(width, height)
+    edge, board = max(width, height), np.s_[:height, :width]
     planes, inputs = boards([(width, height)], edge, seed)
     wide = torch.zeros(3, 22, 11, 11)
     wide[0, :, :edge, :edge] = planes[0]
     wide[1:], others = boards([(11, 11), (4, 9)], 11, seed)
     mixed_inputs = torch.cat((inputs, others))
     with torch.no_grad():
-        alone = net.infer(planes, inputs, full=width == height)
-        mixed = net.infer(wide, mixed_inputs)
-    board = np.s_[:height, :width]
-    for key, value in alone.items():
-        if value.ndim == 2 and value.shape[1] == edge * edge + 1:
-            a = torch.cat((value[0, :-1].view(edge, edge)[board].flatten(), value[0, -1:]))
-            b = torch.cat((mixed[key][0, :-1].view(11, 11)[board].flatten(), mixed[key][0, -1:]))
-        elif value.ndim == 3:
-            a, b = value[0][board], mixed[key][0][board]
-        else:
-            a, b = value[0], mixed[key][0]
-        torch.testing.assert_close(a, b, atol=2e-4, rtol=2e-4)
+        own = net(planes, inputs, full=width == height)
+        alone = net(wide[:1], inputs)
+        mixed = net(wide, mixed_inputs)
+        own_exported = net.infer(planes, inputs, full=width == height)
+        mixed_exported = net.infer(wide, mixed_inputs)
+    heads = {head.name: head.shape for head in heads_of(net.config, training=True)}
+    assert len(own) == len(net.head_set_weights)
+    for own_set, alone_set, mixed_set in zip(own, alone, mixed, strict=True):
+        assert own_set.keys() == heads.keys()
+        for key, shape in heads.items():
+            assert_same_on_board(alone_set[key][0], mixed_set[key][0], shape, board)
+            if shape is not Shape.SCORE_BINS:
+                assert_same_on_board(own_set[key][0], mixed_set[key][0], shape, board)
+    assert own_exported.keys() == mixed_exported.keys()
+    for key, value in own_exported.items():
+        assert_same_on_board(value[0], mixed_exported[key][0], heads[key], board)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_nothing_is_said_of_points_off_board(name: str) -> None:
+    """Architectures.md 2: maps are 0 there, moves have no probability."""
+    net = _cached(name)
+    planes, inputs = boards([(7, 7), (3, 5), (6, 2)], 7)
+    off = planes[:, 0] == 0.0
+    heads = {head.name: head.shape for head in heads_of(net.config, training=True)}
+    assert sum(shape in MAPS for shape in heads.values()) == 4
+    with torch.no_grad():
+        for outputs in net(planes, inputs):
+            for key, shape in heads.items():
+                if shape in MAPS:
+                    value = outputs[key].view(3, -1, 7, 7)
+                    assert bool(value[0].all()), key
+                    assert not value.transpose(0, 1)[:, off].any(), key
+                elif shape is Shape.MOVES:
+                    assert float(outputs[key][:, :-1].view(3, 7, 7)[off].max()) < -4000.0, key
+
+
+def test_a_value_head_cuts_its_maps_itself() -> None:
+    """Whatever the trunk's end holds off board: maps of the trunk are 0 there, all else does not see it."""
+    head = _cached("b2c16").heads.value
+    planes, inputs = boards([(7, 7), (3, 5)], 7)
+    board = Board.of(planes, full=False)
+    trunk = torch.randn(2, 16, 7, 7)
+    with torch.no_grad():
+        found = head(trunk, inputs, board, training_heads=True)
+        wanted = head(board.cut(trunk), inputs, board, training_heads=True)
+    assert {"future_position", "seki", "scoring", "ownership"} <= found.keys()
+    for key, value in found.items():
+        torch.testing.assert_close(value, wanted[key])
 
 
 _NETS: dict[str, Net] = {}
@@ -224,6 +279,26 @@ def test_batch_statistics_count_points_on_board() -> None:
     torch.testing.assert_close(y, expected)
     torch.testing.assert_close(norm.running_mean.double(), on.mean(1), atol=1e-6, rtol=1e-6)
     torch.testing.assert_close(norm.running_std.double(), std, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("way", ["masked", "full", "packed"])
+def test_running_statistics_move_by_a_thousandth(way: str) -> None:
+    """Architectures.md 3.4; a new net's first thousand batches are plainly averaged, so that no start is left over."""
+    planes, _ = boards([(5, 5), (5, 5) if way == "full" else (2, 3)], 5)
+    places = planes[:, 0].flatten().nonzero()[:, 0] if way == "packed" else None
+    board = Board.of(planes, full=way == "full", places=places)
+    x = 2.0 * torch.randn(2, 3, 5, 5) + 5.0
+    points = x.transpose(0, 1)[:, planes[:, 0] > 0.0].double()
+    mean, std = points.mean(1), (points.var(1, unbiased=False) + 1e-4).sqrt()
+    for batches, rate in ((0, 1.0), (1, 0.5), (9, 0.1), (499, 0.002), (999, 0.001), (1000, 0.001), (10**6, 0.001)):
+        norm = Norm(3, statistics=True).train()
+        norm.batches.fill_(batches)
+        norm.running_mean.fill_(-1.0)
+        norm.running_std.fill_(0.5)
+        norm(x, board)
+        moved_mean, moved_std = norm.running_mean.double() + 1.0, norm.running_std.double() - 0.5
+        torch.testing.assert_close(moved_mean, rate * (mean + 1.0), atol=1e-6, rtol=1e-3)
+        torch.testing.assert_close(moved_std, rate * (std - 0.5), atol=1e-6, rtol=1e-3)
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -330,6 +405,62 @@ def test_every_parameter_has_one_group(name: str) -> None:
     assert groups["conv_planes.weight"] == "input"
     assert groups["heads.policy.norm.beta"] == "output_noreg"
     assert groups["tip.beta"] == ("output" if net.config.tip is not TipKind.STANDARD else "output_noreg")
+
+
+GROUPS = {
+    "input": {"conv_planes.weight", "linear_globals.weight"},
+    "normal": {
+        "conv1.weight",
+        "conv1.branch",
+        "conv2.weight",
+        "conv2.branch",
+        "conv_in.weight",
+        "conv_out.weight",
+        "conv_regular.weight",
+        "conv_pool.weight",
+        "linear_pool.weight",
+        "linear1.weight",
+        "gate.weight",
+        "linear2.weight",
+    },
+    "normal_attn": {"query.weight", "key.weight", "value.weight", "out.weight"},
+    "normal_gamma": {"norm1.gamma", "norm2.gamma", "norm_pool.gamma"},
+    "noreg": {"norm1.beta", "norm2.beta", "norm_pool.beta", "norm.weight", "frequencies"},
+}
+"""Architectures.md 7 by the last names of parameters, for what is not in a head."""
+
+
+def wanted_group(name: str, *, rms_tip: bool) -> str:
+    """The group of the spec's table."""
+    first, last = name.split(".")[0], name.split(".")[-1]
+    if first in ("heads", "second_heads"):
+        return "output_noreg" if last in ("bias", "beta") else "output"
+    if first in ("tip", "second_norm"):
+        return "output" if last == "gamma" or rms_tip else "output_noreg"
+    (group,) = (group for group, ends in GROUPS.items() if any(f".{name}".endswith(f".{end}") for end in ends))
+    return group
+
+
+@pytest.mark.parametrize(
+    ("name", "absent"),
+    [
+        ("b2c16", {"normal_attn"}),
+        ("b2c16-bng", {"normal_attn"}),
+        ("b1c6nbt-fson-mish-rvgl-bnh", {"normal_attn"}),
+        ("b5c48h3tfr-fson-silu-rnh", {"normal_gamma"}),
+        ("b7c96h6kv3qk32v16tflrs-fson-mish-bnh", {"normal_gamma"}),
+        ("b4c256h4nbttflrs-fson-silu-rsnh", set()),
+    ],
+)
+def test_groups_are_those_of_the_spec(name: str, absent: set[str]) -> None:
+    with torch.device("meta"):
+        net = Net(named(name))
+    groups = parameter_groups(net)
+    assert {group for group, members in groups.items() if not members} == absent
+    rms_tip = net.config.tip is not TipKind.STANDARD
+    for group, members in groups.items():
+        for key, _ in members:
+            assert group == wanted_group(key, rms_tip=rms_tip), key
 
 
 @pytest.mark.parametrize("name", FAMILIES)
