@@ -12,15 +12,17 @@ import math
 import shlex
 import signal
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
 import torch
+from filelock import FileLock, Timeout
 
 from common.arguments import positive
 from common.rows import Rows, read_npz
-from nets.averaging import AveragingConfig
 from nets.checkpoint import CURRENT, CheckpointFolder
 from nets.checkpoint import read as read_checkpoint
 from nets.config import named
@@ -38,6 +40,7 @@ from nets.validation import compare, row_losses
 _CHECKPOINTS: Final = "checkpoints"
 """Folder of the checkpoints in a training's output."""
 _SHOWN_DAMAGES: Final = 3
+_STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -105,17 +108,27 @@ def _add_train(commands: Any) -> None:
     train.add_argument("--batch", type=positive, default=256, help="joint batch of all processes")
     train.add_argument("--seed", type=int, default=1)
     train.add_argument("--optimizer", type=Kind, choices=list(Kind))
-    train.add_argument("--rate-scale", type=float, default=1.0, help="multiplies the learning rate")
+    train.add_argument("--rate-scale", type=_share, default=1.0, help="multiplies the learning rate")
     train.add_argument("--schedule", choices=list(SCHEDULES))
     train.add_argument("--no-warmup", action="store_true")
     train.add_argument("--precision", type=Precision, choices=list(Precision), default=Precision.FLOAT32)
     train.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     train.add_argument("--epoch", type=positive, help="samples per epoch; a net is exported after each")
-    train.add_argument("--average-every", type=positive, help="samples between snapshots of the averaged weights")
+    train.add_argument(
+        "--average-every",
+        type=positive,
+        help="samples between snapshots of the averaged weights (default: half an epoch, paper: a quarter)",
+    )
     train.add_argument("--min-rows", type=positive, help="rows before training begins, and the window's start")
     train.add_argument("--reuse", type=_share, help="samples per new row; 0 = no limit")
     train.add_argument("--without", nargs="*", default=[], metavar="TERM", help="loss terms to switch off")
     train.add_argument("--slice-steps", type=positive, default=200, help="steps between reports")
+    train.add_argument(
+        "--checkpoint-seconds",
+        type=positive,
+        default=300,
+        help="a checkpoint is written so often, and at the end of each epoch (default 300)",
+    )
 
 
 def _share(text: str) -> float:
@@ -154,24 +167,44 @@ def _train(options: argparse.Namespace) -> int:
         device = torch.device("cuda", processes.rank % torch.cuda.device_count())
         torch.cuda.set_device(device)  # NCCL sends plain data through the current device
     try:
-        initial = load_net(options.start_from) if options.start_from else None
-        config, folder = _train_config(options, initial), DataFolder(options.data)
-        length = processes.from_first(_length(options, folder) if processes.is_first else None)
-        trainer = Trainer(
-            dataclasses.replace(config, length=length),
-            folder,
-            CheckpointFolder(options.output / _CHECKPOINTS),
-            device=device,
-            processes=processes,
-            initial=initial,
-            metrics=JsonLines(options.output / "metrics.jsonl"),
-        )
-        try:
-            return _train_on(trainer, options, processes)
-        finally:
-            trainer.close()
+        with _alone(options.output) if processes.is_first else nullcontext():
+            trainer = _trainer(options, device, processes)
+            try:
+                return _train_on(trainer, options, processes)
+            finally:
+                trainer.close()
     finally:
         leave_processes()
+
+
+def _trainer(options: argparse.Namespace, device: torch.device, processes: Processes) -> Trainer:
+    initial = load_net(options.start_from) if options.start_from else None
+    config, folder = _train_config(options, initial), DataFolder(options.data)
+    length = processes.from_first(_length(options, folder) if processes.is_first else None)
+    return Trainer(
+        dataclasses.replace(config, length=length),
+        folder,
+        CheckpointFolder(options.output / _CHECKPOINTS),
+        device=device,
+        processes=processes,
+        initial=initial,
+        metrics=JsonLines(options.output / "metrics.jsonl"),
+    )
+
+
+@contextmanager
+def _alone(output: Path) -> Iterator[None]:
+    """Hold the folder of a training, which two at once would spoil. ``ValueError`` where another process has it."""
+    output.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(output / "lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise ValueError(f"another process trains in {output}; give another --output, or wait for its end") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _train_config(options: argparse.Namespace, initial: Net | None) -> TrainConfig:
@@ -187,9 +220,8 @@ def _train_config(options: argparse.Namespace, initial: Net | None) -> TrainConf
     bucket, window, averaging = config.bucket, config.window, config.averaging
     if options.epoch:
         bucket = dataclasses.replace(bucket, samples_per_epoch=options.epoch)
-        averaging = dataclasses.replace(averaging, period_samples=max(1, options.epoch // 2))
     if options.average_every:
-        averaging = AveragingConfig(options.average_every, averaging.new_share)
+        averaging = dataclasses.replace(averaging, period_samples=options.average_every)
     if options.min_rows:
         window = dataclasses.replace(window, min_rows=options.min_rows)
     if options.reuse:
@@ -235,20 +267,30 @@ def _no_rows(folder: DataFolder) -> str:
 
 
 def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processes) -> int:
-    """Slices, checkpoints and exports until all samples are trained or data is wanting; Ctrl-C saves and ends."""
+    """Slices, checkpoints and exports until all samples are trained or data is wanting.
+
+    Ctrl-C and SIGTERM save and end.
+    """
     stopped: list[bool] = []
-    previous = signal.signal(signal.SIGINT, lambda *_: stopped.append(True))
+    previous = {number: signal.signal(number, lambda *_: stopped.append(True)) for number in _STOP_SIGNALS}
     say: Callable[..., None] = print if processes.is_first else lambda *_, **__: None
     try:
         if trainer.resume():
             say(f"resumed at {trainer.samples:,} samples")
+        saved = time.monotonic()
         while trainer.samples < options.samples:
             wanted = -(-(options.samples - trainer.samples) // options.batch)
-            report = trainer.run(max_steps=min(options.slice_steps, wanted), stop=lambda: bool(stopped))
+            report = trainer.run(
+                max_steps=min(options.slice_steps, wanted),
+                max_seconds=options.checkpoint_seconds,
+                stop=lambda: bool(stopped),
+            )
             if report.steps:
                 say(_line(report), flush=True)
-            if report.outcome is Outcome.EPOCH_DONE:
+            if report.outcome is Outcome.EPOCH_DONE or time.monotonic() - saved >= options.checkpoint_seconds:
                 trainer.save()
+                saved = time.monotonic()
+            if report.outcome is Outcome.EPOCH_DONE:
                 name = f"{trainer.config.net.name}-s{trainer.samples}-d{trainer.rows}"
                 (options.output / "nets").mkdir(parents=True, exist_ok=True)
                 trainer.export(options.output / "nets" / f"{name}.bin.gz", name=name)
@@ -262,7 +304,8 @@ def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processe
         if checkpoint is not None:
             say(_where(trainer, checkpoint, options.output))
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
     return 0
 
 

@@ -19,23 +19,29 @@ from nets.model import Net
 class AveragingConfig:
     """How snapshots are taken."""
 
-    period_samples: int = 500_000
+    snapshots_per_epoch: int = 2
+    period_samples: int | None = None
+    """Samples between snapshots, if the epoch is not to decide."""
     new_share: float = 1 / 8
     """Weight of a new snapshot in the average."""
 
     def __post_init__(self) -> None:
-        if self.period_samples < 1 or not 0 < self.new_share <= 1:
-            raise ValueError("averaging needs a period of at least 1 sample and a share in (0, 1]")
+        if min(self.snapshots_per_epoch, self.period_samples or 1) < 1 or not 0 < self.new_share <= 1:
+            raise ValueError("averaging needs at least 1 snapshot per epoch or sample, and a share in (0, 1]")
+
+    def period(self, epoch: int) -> int:
+        """Samples between snapshots where an epoch has ``epoch`` samples."""
+        return self.period_samples or max(1, epoch // self.snapshots_per_epoch)
 
 
-PAPER: Final = AveragingConfig(250_000, 0.25)
+PAPER: Final = AveragingConfig(snapshots_per_epoch=4, new_share=0.25)
 
 
 class Averager:
     """The running average of a net's weights; empty until the first snapshot."""
 
-    def __init__(self, net: Net, config: AveragingConfig) -> None:
-        self.config = config
+    def __init__(self, net: Net, config: AveragingConfig, *, epoch: int) -> None:
+        self._share, self._period = config.new_share, config.period(epoch)
         self._net = net
         self._parameters = [name for name, _ in net.named_parameters()]
         self.average: dict[str, Tensor] = {}
@@ -45,7 +51,7 @@ class Averager:
 
     def due(self, samples: int) -> bool:
         """Whether a period has passed since the last snapshot."""
-        return samples - self.last_samples >= self.config.period_samples
+        return samples - self.last_samples >= self._period
 
     @torch.no_grad()
     def take(self, samples: int) -> None:
@@ -53,7 +59,7 @@ class Averager:
         state = {name: tensor.detach() for name, tensor in self._net.state_dict().items()}
         if self.average:
             old = [self.average[name] for name in self._parameters]
-            torch._foreach_lerp_(old, [state[name] for name in self._parameters], self.config.new_share)
+            torch._foreach_lerp_(old, [state[name] for name in self._parameters], self._share)
             for name in state.keys() - set(self._parameters):
                 self.average[name].copy_(state[name])
         else:

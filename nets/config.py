@@ -410,11 +410,15 @@ def named(name: str) -> NetConfig:
 
 
 def written_version(config: NetConfig) -> int:
-    """The model version that a file of this net should have: the oldest that every engine able to play it accepts."""
+    """The model version that a file of this net should have: the oldest whose engines read all that it tells.
+
+    Engines of version 15 skip the flag of pass-alive areas unread (model-format.md 3), and would play another net.
+    """
     newest = (
         config.has_transformers
         or config.activation is Activation.SILU
         or config.tip is not TipKind.STANDARD
         or config.q_values
+        or config.pass_alive_suicide
     )
     return NEWEST_VERSION if newest else CONVOLUTIONAL_VERSION

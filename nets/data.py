@@ -21,6 +21,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,8 +34,12 @@ from nets.window import WindowConfig, countable_rows, newest, window_rows
 
 _log = logging.getLogger(__name__)
 
-_RANDOM_FOLDER: Final = "random"
-"""A folder of this name in a file's path marks rows of random play."""
+_RANDOM_PLAY: Final = ("random", "tdata")
+"""Folders that, one in the other, mark rows of random play (training-data.md 6)."""
+_TRAIN: Final = "train"
+_VALIDATION: Final = "val"
+_SHUFFLED: Final = "train.json"
+"""Folders of a shuffler's output, and the file that it writes last (training-data.md 6)."""
 _READERS: Final = min(4, os.cpu_count() or 1)
 """Threads that read the files of a chunk; nearly all of it is inflating, which does not hold Python's lock."""
 
@@ -45,6 +50,11 @@ class UnusableFile(RowsError):
     def __init__(self, reason: str, path: str, text: str) -> None:
         super().__init__(reason, f"{path}: {text}")
         self.path = path
+        self._text = text
+
+    def __reduce__(self) -> tuple[type[UnusableFile], tuple[str, str, str]]:
+        """So that it can be told to another process."""
+        return type(self), (self.reason, self.path, self._text)
 
 
 @dataclass(frozen=True)
@@ -59,13 +69,15 @@ class DataFile:
     @property
     def is_random_play(self) -> bool:
         """Whether its games were played before there was a net."""
-        return _RANDOM_FOLDER in Path(self.path).parts[:-1]
+        folders = Path(self.path).parts[:-1]
+        return _RANDOM_PLAY in pairwise(folders)
 
 
 class DataFolder:
     """The row files below some folders; looks again when asked, and opens only what is new.
 
-    A file that cannot be read is left out, with one warning in the log.
+    A file that cannot be read is left out, with one warning in the log. Of the outputs of KataGo's shuffler, which lie
+    beside each other and repeat most rows, the newest complete one counts, without what it keeps for validation.
     """
 
     def __init__(self, folders: Sequence[str | Path]) -> None:
@@ -80,9 +92,10 @@ class DataFolder:
         for folder in self.folders:
             if not folder.is_dir():
                 raise FileNotFoundError(f"the data folder {folder} does not exist")
-            for path in folder.rglob("*.npz"):
-                with suppress(FileNotFoundError):  # a file may go while we look
-                    self._look(path, found)
+            for path in _newest_shuffle(folder).rglob("*.npz"):
+                if path.parent == folder or not _is_for_validation(path):
+                    with suppress(FileNotFoundError):  # a file may go while we look
+                        self._look(path, found)
         self._known = found
         self.refused = {path: reason for path, reason in self.refused.items() if path in found}
         usable = [file for file in found.values() if file.rows > 0]
@@ -112,6 +125,16 @@ class DataFolder:
             found[str(path)] = DataFile(str(path), 0, modified)
         else:
             self.refused.pop(str(path), None)
+
+
+def _newest_shuffle(folder: Path) -> Path:
+    """The newest complete output of a shuffler in ``folder``, whose names are dates; ``folder`` if it has none."""
+    return max((path.parent for path in folder.glob(f"*/{_SHUFFLED}")), default=folder)
+
+
+def _is_for_validation(path: Path) -> bool:
+    """Whether a shuffler kept the file for validation."""
+    return path.parent.name == _VALIDATION and (path.parent.parent / _TRAIN).is_dir()
 
 
 def in_window(files: Sequence[DataFile], config: WindowConfig) -> list[DataFile]:

@@ -371,8 +371,8 @@ class Optimizer:
         Raises ``KeyError`` for what the checkpoint lacks.
         """
         with torch.no_grad():
-            for index, (slow, fast) in enumerate(zip(self._slow, self.parameters, strict=True)):
-                slow.copy_(tensors.get(f"slow.{index}", fast))
+            for index, slow in enumerate(self._slow):
+                slow.copy_(tensors.get(f"slow.{index}", self.parameters[index]))
         home = {id(p): optimizer for optimizer in self._inner for g in optimizer.param_groups for p in g["params"]}
         for name, tensor in tensors.items():
             kind, number, *key = name.split(".")

@@ -52,6 +52,14 @@ class Processes:
         dist.all_reduce(flags, dist.ReduceOp.MAX)
         return bool(flags)
 
+    def from_all(self, value: Any) -> list[Any]:
+        """What each process passed as ``value``, in every process; any plain data."""
+        if self.world == 1:
+            return [value]
+        values: list[Any] = [None] * self.world
+        dist.all_gather_object(values, value)
+        return values
+
     def from_first(self, value: Any) -> Any:
         """What the first process passed as ``value``, in every process; any plain data."""
         if self.world == 1:

@@ -114,7 +114,7 @@ class Trainer:
         self.net = initial.to(self.device).to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
         self.losses = Losses(config.net, config.recipe, device=self.device)
         self.optimizer = Optimizer(self.net, config.optimizer, batch=config.batch)
-        self.averager = Averager(self.net, config.averaging)
+        self.averager = Averager(self.net, config.averaging, epoch=config.bucket.samples_per_epoch)
         self.seki = SekiScale(self.device)
         self.loss_scale = LossScale(used=config.precision is Precision.FLOAT16)
         self.means = TermMeans(self.losses.names, self.device)
@@ -255,15 +255,23 @@ class Trainer:
                     return None, Outcome.FEW_ROWS
                 self._start_pass(plan, Position())
             assert self._batches is not None
-            try:
-                batch = next(self._batches, None)
-                if batch is not None:
-                    return batch, Outcome.STEPS_DONE
-            except UnusableFile as error:
-                if self.processes.world > 1:  # the others may have read it, and go on
-                    raise
-                self.folder.leave_out(error)
+            batch = self._take_batch(self._batches)
+            if batch is not None:
+                return batch, Outcome.STEPS_DONE
             self._drop_pass()
+
+    def _take_batch(self, batches: Batches) -> RowBatch | None:
+        """The next batch of the pass; None at its end, or where a process cannot read a file, which is left out."""
+        batch, unusable = None, None
+        try:
+            batch = next(batches, None)
+        except UnusableFile as error:
+            unusable = error
+        if self.processes.any(unusable is not None, self.device):
+            for each in filter(None, self.processes.from_all(unusable)):
+                self.folder.leave_out(each)
+            return None
+        return batch
 
     def _begin_epoch(self) -> Outcome | None:
         """Start an epoch if there is data enough and the bucket allows it; else say what is wanting."""

@@ -5,7 +5,7 @@ them; the rest waits. So the shards follow from the games alone: every trainer h
 in exactly one. Shards are a cache: deleted, they are made again from the storage.
 
     <folder>/played/000000000001-000000000093.npz     games 1 to 93 of the run
-    <folder>/random/…                                 the same, played before there was a network
+    <folder>/random/tdata/…                           the same, played before there was a network (as KataGo names it)
     <folder>/done.json                                {"last_number": 93}: written last, so a kill in between is seen
 """
 
@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 DONE_FILE: Final = "done.json"
 LOCK_FILE: Final = "lock"
+_PLAYED: Final = "played"
+_RANDOM: Final = "random/tdata"
 _FETCH: Final = 500
 """Games asked for at a time."""
 
@@ -53,7 +55,7 @@ class ShardFolder:
 
     def prepare(self) -> None:
         """Make the folders; remove shards that a killed process left unfinished."""
-        for kind in ("played", "random"):
+        for kind in (_PLAYED, _RANDOM):
             (self.folder / kind).mkdir(parents=True, exist_ok=True)
         with self._alone():
             done = self.last_number
@@ -91,7 +93,7 @@ class ShardFolder:
     def _write(self, games: Sequence[RowsFile]) -> int:
         first, last = games[0].number, games[-1].number
         written = 0
-        for kind, from_random in (("played", False), ("random", True)):
+        for kind, from_random in ((_PLAYED, False), (_RANDOM, True)):
             parts = [rows for game in games if game.from_random is from_random and (rows := self._rows(game))]
             if not parts:
                 continue

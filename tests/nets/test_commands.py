@@ -6,11 +6,15 @@ import json
 import re
 import shlex
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 
 from common.rows import write_npz
 from nets.__main__ import main
@@ -102,7 +106,43 @@ def test_mistakes_get_a_message(arguments: list[str], message: str, capsys: pyte
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", ["--samples", "--batch", "--epoch", "--min-rows", "--slice-steps", "--reuse"])
+def test_two_trainings_do_not_share_a_folder(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "out").mkdir()
+    with FileLock(tmp_path / "out" / "lock"):
+        assert train(data, tmp_path / "out", 8, "--net", "b2c16") == 1
+    assert "another process trains in" in capsys.readouterr().err
+    assert train(data, tmp_path / "out", 8, "--net", "b2c16") == 0
+
+
+def test_sigterm_saves_and_a_long_training_saves_as_it_goes(data: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    command = [sys.executable, "-m", "nets", "--threads", "1", "train", str(data), "--output", str(output)]
+    options = ["--net", "b2c16", "--samples", str(10**9), "--batch", "8", "--min-rows", "10", "--reuse", "0"]
+    quick = ["--slice-steps", "1", "--checkpoint-seconds", "1"]
+    with subprocess.Popen([*command, *options, *quick], stdout=subprocess.PIPE, text=True) as training:
+        assert training.stdout is not None
+        while not (output / "checkpoints" / "checkpoint_prev0.safetensors").exists():  # it saves though no epoch ends
+            assert training.stdout.readline()
+        training.send_signal(signal.SIGTERM)
+        said = training.stdout.read()
+    assert training.returncode == 0
+    assert "stopped; run again to go on" in said
+    assert "checkpoint at" in said
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--samples",
+        "--batch",
+        "--epoch",
+        "--min-rows",
+        "--slice-steps",
+        "--reuse",
+        "--rate-scale",
+        "--checkpoint-seconds",
+    ],
+)
 def test_numbers_that_cannot_be_are_refused_before_anything_happens(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,6 +26,7 @@ from nets.data import (
     read_chunks,
     usable_batches,
 )
+from nets.targets import apply_symmetry
 from nets.window import WindowConfig
 from tests.nets.made_rows import made_rows
 from tests.oracles import oracle_path
@@ -92,6 +93,37 @@ def test_the_window_takes_the_newest_and_little_random_play() -> None:
     config = WindowConfig(min_rows=300, taper_window_exponent=1.0, expand_window_per_row=0.5)
     assert [file.modified for file in in_window(files, config)] == [9, 10, 11, 12, 13, 14]  # N = 300 + 500, W = 550
     assert [file.is_random_play for file in files] == [True] * 10 + [False] * 5
+
+
+@pytest.mark.parametrize(
+    ("path", "randomly"),
+    [
+        ("/random/tdata/a.npz", True),
+        ("/data/selfplay/random/tdata/a.npz", True),
+        ("/home/random/games/net/tdata/a.npz", False),
+        ("/data/random/a.npz", False),
+        ("/data/tdata/random/a.npz", False),
+    ],
+)
+def test_random_play_is_known_by_its_two_folders(path: str, randomly: bool) -> None:
+    assert DataFile(path, 1, 0.0).is_random_play is randomly
+
+
+def test_of_shuffled_data_the_newest_complete_training_rows_count(tmp_path: Path) -> None:
+    """The layout of KataGo's shuffler (training-data.md 6)."""
+    for stamp, done in (("20250101-000000", True), ("20250301-120000", True), ("20250302-000000", False)):
+        for part in ("train", "val"):
+            (tmp_path / stamp / part).mkdir(parents=True)
+            write_npz(numbered(0, 5), tmp_path / stamp / part / "data0_0.npz")
+        if done:
+            (tmp_path / stamp / "train.json").write_text('{"range": [0, 5]}')
+    newest = tmp_path / "20250301-120000"
+    for given in (tmp_path, newest, newest / "train"):
+        assert [file.path for file in DataFolder([given]).scan()] == [str(newest / "train" / "data0_0.npz")]
+    assert len(DataFolder([newest / "val"]).scan()) == 1  # asked for by name
+    (tmp_path / "net" / "val").mkdir(parents=True)
+    write_npz(numbered(0, 5), tmp_path / "net" / "val" / "a.npz")
+    assert len(DataFolder([tmp_path / "net"]).scan()) == 1  # no shuffler's
 
 
 def test_a_pass_uses_every_row_once(folder: Path) -> None:
@@ -168,6 +200,29 @@ def test_a_file_that_changed_or_broke_is_named(folder: Path) -> None:
     (folder / "05.npz").unlink()
     with pytest.raises(UnusableFile, match=r"05\.npz: the file is gone"):
         load_chunk(plan.chunks[chunk], LENGTH)
+
+
+def test_batches_are_varied_by_symmetries_and_dropped_history(tmp_path: Path) -> None:
+    """One of eight symmetries for each batch, its planes and targets alike; 2 % of the rows lose their last move."""
+    rows = numbered(0, 400)
+    write_npz(rows, tmp_path / "a.npz")
+    plain, seen, kept = rows.planes(), set[int](), list[bool]()
+    for number in range(20):
+        batches = Batches(plan_of(tmp_path, number=number), batch=40, seed=3)
+        for batch in batches:
+            index = numbers(batch)
+            stones = batch.planes[:, 1].numpy()
+            fitting = [s for s in range(8) if (apply_symmetry(plain[index, 1], s) == stones).all()]
+            assert len(fitting) == 1
+            seen.add(fitting[0])
+            values = apply_symmetry(rows.value_targets[index], fitting[0])
+            np.testing.assert_array_equal(batch.value_targets.numpy(), values)
+            had = plain[index, 9].any(axis=(1, 2))
+            kept += batch.planes[:, 9].numpy().any(axis=(1, 2))[had].tolist()
+        batches.close()
+    assert seen == set(range(8))
+    assert len(kept) > 2000
+    assert 0.97 < np.mean(kept) < 0.99
 
 
 def spoil(path: Path) -> None:

@@ -190,6 +190,77 @@ def test_muon_step_has_the_stated_size_and_decay() -> None:
     torch.testing.assert_close(weight.detach(), torch.ones_like(weight) * (1 - 0.05) - 0.1 * scaled)
 
 
+def muon_by_the_formula(weight: torch.Tensor, gradients: list[torch.Tensor], rate: float, decay: float) -> torch.Tensor:
+    """training.md 2, step by step in float64 but for the five bfloat16 products."""
+    momentum = torch.zeros_like(weight)
+    for gradient in gradients:
+        momentum = 0.95 * momentum + 0.05 * gradient
+        update = (0.05 * gradient + 0.95 * momentum).reshape(len(weight), -1)
+        x = update if update.shape[0] <= update.shape[1] else update.T
+        x = (x / (x.norm() + 1e-7)).bfloat16()
+        for _ in range(5):
+            a = x @ x.T
+            x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+        direction = (x if update.shape[0] <= update.shape[1] else x.T).double() * 0.2 * max(update.shape) ** 0.5
+        weight = weight * (1 - rate * decay) - rate * direction.reshape(weight.shape)
+    return weight
+
+
+@pytest.mark.parametrize("shape", [(8, 4, 3, 3), (40, 3, 1, 1), (16, 16)])
+def test_muon_follows_the_formula_over_several_steps(shape: tuple[int, ...]) -> None:
+    random = torch.Generator().manual_seed(3)
+    # small parts of one direction that stays: only a momentum of the right length finds it in the noise
+    steady = torch.randn(shape, generator=random)
+    gradients = [0.3 * steady + torch.randn(shape, generator=random) for _ in range(12)]
+    weight = torch.nn.Parameter(torch.randn(shape, generator=random))
+    expected = muon_by_the_formula(weight.detach().double(), [each.double() for each in gradients], 0.1, 0.5)
+    muon = Muon([{"params": [weight]}], lr=0.1, weight_decay=0.5)
+    for gradient in gradients:
+        weight.grad = gradient.clone()
+        muon.step()
+    distance = (weight.detach().double() - expected).norm() / expected.norm()
+    assert distance < 0.01
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "betas", "epsilon"),
+    [(Kind.ADAMW, "normal", (0.9, 0.999), 1e-8), (Kind.MUON, "output", (0.95, 0.995), 1e-6)],
+)
+def test_adam_follows_the_formula_over_several_steps(
+    kind: Kind, group: str, betas: tuple[float, float], epsilon: float
+) -> None:
+    """training.md 2: decoupled decay, corrected moments; gradients so small that epsilon counts."""
+    config = OptimizerConfig(kind, warmup=False, lookahead_alpha=1.0, clip_factor=0.0)
+    optimizer = Optimizer(Net(named("b2c16-fs")), config, batch=256)
+    parameter = optimizer.groups[group][0]
+    expected = parameter.detach().double().clone()
+    first, second = torch.zeros_like(expected), torch.zeros_like(expected)
+    # base 1.33·3e-5; decay of fixed-scale nets 5e-3; output's rate is halved
+    rate = 1.33 * 3e-5 * (0.5 if group == "output" else 1.0)
+    random = torch.Generator().manual_seed(4)
+    for step in range(1, 5):
+        for each in optimizer.parameters:
+            each.grad = torch.randn(each.shape, generator=random) * 3 * epsilon
+        gradient = parameter.grad.double()
+        optimizer.step(0)
+        first = betas[0] * first + (1 - betas[0]) * gradient
+        second = betas[1] * second + (1 - betas[1]) * gradient**2
+        expected *= 1 - rate * 5e-3
+        corrected = (second / (1 - betas[1] ** step)).sqrt() + epsilon
+        expected -= rate * (first / (1 - betas[0] ** step)) / corrected
+    moved = parameter.detach().double()
+    torch.testing.assert_close(moved, expected, rtol=0, atol=2e-7)
+
+
+@pytest.mark.parametrize("name", ["base_rate", "rate_scale"])
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
+def test_rates_that_cannot_be_are_refused(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be a finite number above 0"):
+        OptimizerConfig(**{name: value})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="scales must be"):
+        OptimizerConfig(schedule=((math.inf, value),))
+
+
 def test_muon_takes_the_matrices_and_adam_the_rest() -> None:
     net = Net(named("b2c16-fson-mish"))
     optimizer = Optimizer(net, OptimizerConfig(Kind.MUON), batch=256)
@@ -202,7 +273,7 @@ def test_muon_takes_the_matrices_and_adam_the_rest() -> None:
 
 def test_averaging_copies_first_then_moves_an_eighth() -> None:
     net = Net(named("b2c16-bn"))
-    averager = Averager(net, AveragingConfig(period_samples=100))
+    averager = Averager(net, AveragingConfig(), epoch=200)
     assert not averager.due(99)
     assert averager.due(100)
     averager.take(100)

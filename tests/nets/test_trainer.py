@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -11,19 +12,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from common.rows import read_npz, write_npz
+from nets import optimizer as optimizer_module
 from nets.averaging import AveragingConfig
-from nets.checkpoint import CheckpointError, CheckpointFolder
+from nets.checkpoint import CheckpointError, CheckpointFolder, read
 from nets.config import named
 from nets.data import Augmentation, DataFolder
 from nets.export import load_net
-from nets.losses import Recipe
+from nets.layers import Conv
+from nets.losses import Recipe, seki_share
 from nets.metrics import JsonLines
-from nets.optimizer import Kind, OptimizerConfig
-from nets.targets import RowBatch, make_batch
+from nets.optimizer import DivergedError, Kind, OptimizerConfig
+from nets.targets import RowBatch, Targets, make_batch
 from nets.trainer import Outcome, Trainer
 from nets.training_config import Precision, TrainConfig, recipe_config
 from nets.window import BucketConfig, WindowConfig
@@ -95,6 +99,167 @@ def test_a_killed_training_repeats_the_same_losses(data: Path, tmp_path: Path, k
     assert unkilled.averager.snapshots == second.averager.snapshots > 1
     for trainer in (unkilled, second):
         trainer.close()
+
+
+def restless(kind: Kind) -> TrainConfig:
+    """A training whose rates, decay and cap change all the time: warm-up, schedule, steering, clipping, lookahead."""
+    schedule = ((56.0, 6.0), (112.0, 2.0), (144.0, 0.5), (float("inf"), 1.0))
+    optimizer = OptimizerConfig(
+        kind,
+        schedule=schedule,
+        rate_scale=30.0 if kind is Kind.SGD else 3.0,
+        clip_factor=0.5 if kind is Kind.SGD else 0.03,
+    )
+    return config_for(optimizer=optimizer, bucket=BucketConfig(samples_per_epoch=104))
+
+
+@pytest.mark.parametrize(("kind", "killed_after"), [(Kind.SGD, 3), (Kind.SGD, 13), (Kind.MUON, 6), (Kind.MUON, 19)])
+def test_a_killed_training_goes_on_with_the_rates_that_it_had(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, killed_after: int
+) -> None:
+    monkeypatch.setattr(optimizer_module, "WARMUP", ((40.0, 0.05), (100.0, 0.3), (float("inf"), 1.0)))
+    unkilled = trainer_for(data, tmp_path / "a", config=restless(kind))
+    expected, rates = [], []
+    for _ in range(24):
+        expected += losses_of(unkilled, 1)
+        rates.append((unkilled.optimizer.rates(), unkilled.optimizer.cap))
+    assert len({str(each) for each in rates}) > 4
+    first = trainer_for(data, tmp_path / "b", config=restless(kind))
+    losses_of(first, killed_after)
+    first.save()
+    second = trainer_for(data, tmp_path / "b", config=restless(kind))
+    assert second.resume()
+    assert second._data() == first._data()
+    tensors = first._tensors()
+    for name, tensor in second._tensors().items():
+        assert torch.equal(tensor, tensors[name]), name
+    found = []
+    for wanted in rates[killed_after:]:
+        found += losses_of(second, 1)
+        assert (second.optimizer.rates(), second.optimizer.cap) == wanted
+    assert found == expected[killed_after:]
+    for trainer in (unkilled, first, second):
+        trainer.close()
+
+
+def test_the_guard_and_the_scale_of_losses_go_on_too(data: Path, tmp_path: Path) -> None:
+    config = config_for(precision=Precision.FLOAT16, limit_reuse=True)
+    first = trainer_for(data, tmp_path / "a", config=config)
+    losses_of(first, 3)
+    first.loss_scale.value, first.loss_scale.good_steps = 512.0, 77
+    for norm in (1.0, math.inf, math.inf, math.inf, math.inf, math.inf, math.inf, math.inf):
+        first.optimizer.guard.see(norm, 100.0)
+    first.save()
+    second = trainer_for(data, tmp_path / "a", config=config)
+    assert second.resume()
+    assert second._data() == first._data()
+    assert (second.loss_scale.value, second.loss_scale.good_steps) == (512.0, 77)
+    assert second.bucket is not None
+    with pytest.raises(DivergedError):  # the eighth in a row
+        second.optimizer.guard.see(math.inf, 100.0)
+    for trainer in (first, second):
+        trainer.close()
+
+
+def test_rates_follow_warm_up_and_schedule_while_it_trains(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """training.md 3: re-evaluated every 5 batches, for the samples trained before."""
+    monkeypatch.setattr(optimizer_module, "WARMUP", ((40.0, 0.05), (100.0, 0.3), (float("inf"), 1.0)))
+    config = config_for(optimizer=OptimizerConfig(schedule=((80.0, 6.0), (float("inf"), 2.0))))
+    trainer = trainer_for(data, tmp_path / "a", config=config)
+    found = []
+    for _ in range(20):
+        losses_of(trainer, 1)
+        found.append(trainer.optimizer.rates()["normal"] / (3e-5 / 0.5))
+    # 8 samples a batch: decided at samples 0, 40, 80 and 120
+    assert found == pytest.approx([6 * 0.05] * 5 + [6 * 0.3] * 5 + [2 * 0.3] * 5 + [2 * 1.0] * 5)
+    trainer.close()
+
+
+def test_the_total_is_made_of_two_head_sets_and_the_scaled_seki_term(data: Path, tmp_path: Path) -> None:
+    """training.md 1: 0.2 of the exported heads and 0.8 of the batch-normed ones; seki by its running share."""
+    trainer = trainer_for(data, tmp_path / "a")
+    losses_of(trainer, 3)
+    batch = make_batch(made_rows(8, 5, seed=9))
+    targets = Targets(batch)
+    heads = trainer.net(batch.planes.float(), batch.global_inputs, full=batch.full, places=batch.places)
+    assert len(heads) == 2
+    share = seki_share(targets)
+    total, weight = trainer.seki.total * 0.998 + share, trainer.seki.weight * 0.998 + 1
+    scale = 8 * 0.005 / (0.005 + total / weight)
+    _, found = trainer._loss(heads, targets)
+    exported, second = (trainer.losses(outputs, targets, scale).total for outputs in heads)
+    assert not torch.isclose(exported, second, rtol=1e-3)
+    torch.testing.assert_close(found, 0.2 * exported + 0.8 * second)
+    without = trainer.losses(heads[0], targets, 0.0).total
+    assert not torch.isclose(exported, without)
+    trainer.close()
+
+
+@pytest.mark.parametrize("precision", list(Precision))
+def test_the_trunk_computes_in_the_precision_and_heads_and_gradients_in_full(
+    data: Path, tmp_path: Path, precision: Precision
+) -> None:
+    trainer = trainer_for(data, tmp_path / "a", config=config_for(precision=precision))
+    exact = trainer_for(data, tmp_path / "b")
+    types: dict[str, set[torch.dtype]] = {"trunk": set(), "heads": set()}
+    for name, module in trainer.net.named_modules():
+        if isinstance(module, torch.nn.Conv2d | Conv):
+            part = "trunk" if name.startswith("blocks") else "heads" if "head" in name else ""
+            if part:
+                module.register_forward_hook(lambda _m, _i, output, part=part: types[part].add(output.dtype))
+    found, expected = losses_of(trainer, 3), losses_of(exact, 3)
+    half = {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision, torch.float32)
+    assert types == {"trunk": {half}, "heads": {torch.float32}}
+    assert found == pytest.approx(expected, rel=0.02)
+    assert trainer._gradient_norm == pytest.approx(exact._gradient_norm, rel=0.1)
+    for one in (trainer, exact):
+        one.close()
+
+
+def test_averages_and_epochs_take_the_slow_weights(data: Path, tmp_path: Path) -> None:
+    """training.md 2 and 5: snapshots only where fast and slow weights agree; an epoch ends on the slow ones."""
+    config = config_for(averaging=AveragingConfig(period_samples=8), bucket=BucketConfig(samples_per_epoch=80))
+    trainer = trainer_for(data, tmp_path / "a", config=config)
+    snapshots = []
+    for step in range(1, 11):
+        before = trainer.averager.snapshots
+        losses_of(trainer, 1)
+        if trainer.averager.snapshots > before:
+            snapshots.append(step)
+        agree = [
+            torch.equal(fast, slow)
+            for fast, slow in zip(trainer.optimizer.parameters, trainer.optimizer._slow, strict=True)
+        ]
+        assert all(agree) is (step in (6, 10)), step  # a sync every six steps, and the end of the epoch
+    assert snapshots == [6]
+    trainer.close()
+
+
+def test_lookahead_may_begin_and_end_with_a_resumption(data: Path, tmp_path: Path) -> None:
+    with_it, without = config_for(), config_for(optimizer=replace(QUICK, lookahead_alpha=1.0))
+    for number, configs in enumerate(((without, with_it), (with_it, without))):
+        first = trainer_for(data, tmp_path / str(number), config=configs[0])
+        losses_of(first, 3)
+        first.save()
+        first.close()
+        second = trainer_for(data, tmp_path / str(number), config=configs[1])
+        assert second.resume()
+        assert all(map(np.isfinite, losses_of(second, 6)))
+        second.close()
+
+
+def test_a_checkpoint_that_lacks_something_is_refused_by_name(data: Path, tmp_path: Path) -> None:
+    trainer = trainer_for(data, tmp_path / "a")
+    losses_of(trainer, 3)
+    path = trainer.save()
+    assert path is not None
+    checkpoint = read(path)
+    del checkpoint.data["optimizer"]["norms"]  # type: ignore[attr-defined]
+    with pytest.raises(CheckpointError, match=r"old\.safetensors does not fit this training, or is incomplete.*norms"):
+        trainer.take_up(checkpoint, "old.safetensors")
+    trainer.close()
 
 
 def test_a_damaged_file_and_one_that_goes_do_not_end_a_training(
@@ -309,13 +474,27 @@ leave_processes()
 """
 
 
-def test_two_processes_make_the_update_of_one(data: Path, tmp_path: Path) -> None:
+def two_processes(data: Path, tmp_path: Path) -> None:
+    """Train under torchrun into the folder ``two``."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.getcwd()}
     (tmp_path / "two.py").write_text(TWO_PROCESSES)
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     command = [*launch, str(tmp_path / "two.py"), str(data), str(tmp_path / "two")]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
+
+
+def test_two_processes_leave_out_a_damaged_file(data: Path, tmp_path: Path) -> None:
+    spoil(data / "2.npz")
+    two_processes(data, tmp_path)
+    two = trainer_for(data, tmp_path / "two")
+    assert two.resume()
+    assert two.samples == 112
+    two.close()
+
+
+def test_two_processes_make_the_update_of_one(data: Path, tmp_path: Path) -> None:
+    two_processes(data, tmp_path)
     one = trainer_for(data, tmp_path / "one")
     losses_of(one, 14)
     two = trainer_for(data, tmp_path / "two")
