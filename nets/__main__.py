@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -167,12 +167,9 @@ def _train(options: argparse.Namespace) -> int:
         device = torch.device("cuda", processes.rank % torch.cuda.device_count())
         torch.cuda.set_device(device)  # NCCL sends plain data through the current device
     try:
-        with _alone(options.output) if processes.is_first else nullcontext():
-            trainer = _trainer(options, device, processes)
-            try:
-                return _train_on(trainer, options, processes)
-            finally:
-                trainer.close()
+        trainer = _trainer(options, device, processes)
+        with closing(trainer), _alone(options.output) if processes.is_first else nullcontext():
+            return _train_on(trainer, options, processes)
     finally:
         leave_processes()
 
