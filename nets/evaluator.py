@@ -23,6 +23,7 @@ import numpy.typing as npt
 import torch
 from numba import njit
 
+from common.go.symmetry import symmetry_table
 from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
 from nets.backends import Backend, CudaBackend, Lane, OpenVinoBackend, OutOfMemory, Planes, TorchBackend
 from nets.exchange import module_of
@@ -247,7 +248,7 @@ class NetEvaluator:
         self._net = net
         self._name = net.config.name
         self._others = others or iter(())
-        self._places = symmetry_places(length)
+        self._places = symmetry_table(length)[:, :-1].copy()
         self._under_way: deque[_Piece] = deque()  # in the order of their launches, which is that of their ends
         self._expected: dict[bool, Batch] = {}  # what float32 says of the known positions, without and with masks
         self._use(backend)
@@ -388,17 +389,6 @@ def pieces(count: int, sizes: tuple[int, ...]) -> Iterator[int]:
             size = max((size for size in sizes if size <= count), default=sizes[0])
         yield size
         count -= size
-
-
-def symmetry_places(length: int) -> npt.NDArray[np.int16]:
-    """[8, L·L]: where each position of the board lies under each symmetry (flips first, then the transpose)."""
-    y, x = np.divmod(np.arange(length * length), length)
-    places = np.empty((8, length * length), np.int16)
-    for symmetry in range(8):
-        to_y = length - 1 - y if symmetry & 1 else y
-        to_x = length - 1 - x if symmetry & 2 else x
-        places[symmetry] = to_x * length + to_y if symmetry & 4 else to_y * length + to_x
-    return places
 
 
 def flat_points(planes: Planes) -> Planes:

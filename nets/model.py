@@ -15,7 +15,6 @@ from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
 from nets.blocks import make_trunk
 from nets.config import NetConfig, NormKind, TipKind
 from nets.head_layers import HeadSet, Outputs
-from nets.heads import HEADS
 from nets.layers import Act, Board, Conv, Norm, RmsTip, linear, wide
 
 ONE_SET: Final = (1.0,)
@@ -119,10 +118,3 @@ def _group(name: str, parameter: nn.Parameter) -> str:
             return "noreg"
         return "normal_attn" if name.split(".")[-2] in ("query", "key", "value", "out") else "normal"
     return "output_noreg" if last in ("bias", "beta") else "output"
-
-
-def exported_names(net: Net) -> tuple[str, ...]:
-    """Names of what `Net.infer` returns, in table order."""
-    present = {head.name for head in net.heads.policy.outputs.heads} | {"value", "ownership"}
-    present |= {head.name for head in net.heads.value.misc}
-    return tuple(head.name for head in HEADS if head.name in present)

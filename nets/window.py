@@ -35,7 +35,6 @@ class WindowConfig:
 
 PAPER: Final = WindowConfig(taper_window_exponent=0.75, keep_target_rows=2_000_000)
 TODAY: Final = WindowConfig()
-SYNCHRONOUS: Final = WindowConfig(min_rows=100_000, taper_window_scale=50_000, keep_target_rows=600_000)
 
 
 def window_rows(total_rows: int, config: WindowConfig = TODAY) -> int:

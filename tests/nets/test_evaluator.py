@@ -16,6 +16,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from hypothesis.strategies import booleans, integers
 
+from common.go.symmetry import symmetry_table
 from nets import backends
 from nets.backends import CPU_SIZES, OpenVinoBackend, OutOfMemory, Raw, TorchBackend
 from nets.config import named
@@ -30,7 +31,6 @@ from nets.evaluator import (
     make_evaluator,
     new_batch,
     pieces,
-    symmetry_places,
 )
 from nets.exchange import module_of, record_of
 from nets.file_grammar import ErrorFormula
@@ -137,7 +137,7 @@ def test_symmetries_are_undone(evaluator: Evaluator) -> None:
     for name in ("planes", "global_inputs"):
         getattr(plain, name)[:] = getattr(plain, name)[:1]
     evaluator.run(plain, 8)
-    places = symmetry_places(LENGTH)
+    places = symmetry_table(LENGTH)[:, :-1]
     for symmetry in range(8):
         turned = evaluator.new_batch(1)
         turned.optimism[:] = 0.5
@@ -150,7 +150,7 @@ def test_symmetries_are_undone(evaluator: Evaluator) -> None:
 
 
 def test_symmetry_codes_of_the_spec() -> None:
-    places = symmetry_places(3)
+    places = symmetry_table(3)[:, :-1]
     x, y = 1, 0
     expected = {0: (1, 0), 1: (1, 2), 2: (1, 0), 3: (1, 2), 4: (0, 1), 5: (2, 1), 6: (0, 1), 7: (2, 1)}
     for symmetry, (to_x, to_y) in expected.items():

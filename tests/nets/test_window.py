@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from nets.window import (
     PAPER,
-    SYNCHRONOUS,
     TODAY,
     BucketConfig,
     TrainBucket,
@@ -41,6 +40,10 @@ def test_table_of_the_specification(total: int) -> None:
 
 def test_the_paper_ends_with_22_million_rows() -> None:
     assert window_rows(241_000_000, PAPER) == pytest.approx(22e6, rel=0.06)  # Accelerating Self-Play Learning, app. C
+
+
+SYNCHRONOUS = WindowConfig(min_rows=100_000, taper_window_scale=50_000, keep_target_rows=600_000)
+"""A loop on one machine (training.md 7)."""
 
 
 @given(st.integers(0, 10**10), st.integers(1, 10**8), st.sampled_from([TODAY, PAPER, SYNCHRONOUS]))
