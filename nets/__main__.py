@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,24 +22,27 @@ import torch
 from filelock import FileLock, Timeout
 
 from common.arguments import positive
+from common.npz import RowsError
 from common.rows import Rows, read_npz
 from nets.checkpoint import CURRENT, CheckpointFolder
 from nets.checkpoint import read as read_checkpoint
 from nets.config import named
-from nets.data import DataFile, DataFolder, load_chunk, read_file
+from nets.data import DataFolder, any_rows, newest_rows, no_rows
+from nets.exchange import config_of
 from nets.export import export_net, load_net
-from nets.losses import RECIPES, Losses, Recipe
+from nets.katago_file import read_net
+from nets.losses import RECIPES, Recipe
 from nets.metrics import JsonLines
 from nets.model import Net
 from nets.optimizer import SCHEDULES, DivergedError, Kind
 from nets.processes import Processes, join_processes, leave_processes
 from nets.trainer import Outcome, SliceReport, Trainer
 from nets.training_config import Precision, TrainConfig, recipe_config
-from nets.validation import compare, row_losses
+from nets.validation import RowLosses, compare, row_losses
 
 _CHECKPOINTS: Final = "checkpoints"
 """Folder of the checkpoints in a training's output."""
-_SHOWN_DAMAGES: Final = 3
+_MOST_THREADS: Final = 1024
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -52,13 +55,19 @@ def main(arguments: list[str] | None = None) -> int:
         code: int = options.run(options)
     except (ValueError, OSError, DivergedError, LookupError) as error:
         print(f"error: {error}", file=sys.stderr)
+        if isinstance(error, DivergedError):
+            print(
+                f"to go on, put an older checkpoint ({_CHECKPOINTS}/checkpoint_prev3.safetensors, or one of "
+                f"{_CHECKPOINTS}/longterm) in the place of {_CHECKPOINTS}/{CURRENT}, and lower --rate-scale",
+                file=sys.stderr,
+            )
         return 1
     return code
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m nets", description="Train and handle nets without a server.")
-    parser.add_argument("--threads", type=positive, help="processor threads (small nets are fastest with 1)")
+    parser.add_argument("--threads", type=_threads, help="processor threads (small nets are fastest with 1)")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_train(commands)
     export = _command(commands, "export", _export, "write a checkpoint's averaged net as .bin.gz or .safetensors")
@@ -91,6 +100,7 @@ def _add_rows(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=Path, nargs="+", help="folders of .npz files")
     parser.add_argument("--recipe", choices=RECIPES, default="today")
     parser.add_argument("--max-rows", type=positive, default=50_000, help="the newest files up to this many rows")
+    parser.add_argument("--length", type=positive, help="edge of the rows' tensor (default: that of the newest file)")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
@@ -98,7 +108,7 @@ def _add_rows(parser: argparse.ArgumentParser) -> None:
 def _add_train(commands: Any) -> None:
     train = _command(commands, "train", _train, "train a net on folders of .npz until --samples are trained")
     train.add_argument("data", type=Path, nargs="+", help="folders of .npz files, ours or KataGo's")
-    train.add_argument("--output", type=Path, required=True, help="folder for checkpoints, metrics and nets")
+    train.add_argument("--output", type=_folder, required=True, help="folder for checkpoints, metrics and nets")
     start = train.add_mutually_exclusive_group(required=True)
     start.add_argument("--net", help="architecture of a new net, e.g. b6c96-fson-mish-rvgl-bnh")
     start.add_argument("--start-from", type=Path, help="a net file to go on from")
@@ -106,7 +116,9 @@ def _add_train(commands: Any) -> None:
     train.add_argument("--samples", type=positive, required=True, help="train until this many, earlier runs included")
     train.add_argument("--length", type=positive, help="edge of the tensor (default: that of the first file)")
     train.add_argument("--batch", type=positive, default=256, help="joint batch of all processes")
-    train.add_argument("--seed", type=int, default=1)
+    train.add_argument(
+        "--seed", type=_seed, default=1, help="of the first weights and of the order of rows (default 1)"
+    )
     train.add_argument("--optimizer", type=Kind, choices=list(Kind))
     train.add_argument("--rate-scale", type=_share, default=1.0, help="multiplies the learning rate")
     train.add_argument("--schedule", choices=list(SCHEDULES))
@@ -142,10 +154,33 @@ def _share(text: str) -> float:
     return number
 
 
+def _seed(text: str) -> int:
+    """A whole number that every random generator takes."""
+    if not (text.isascii() and text.isdecimal() and int(text) < 1 << 63):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 2^63 - 1, not {text!r}")
+    return int(text)
+
+
+def _threads(text: str) -> int:
+    """A number of threads that torch survives."""
+    if positive(text) > _MOST_THREADS:
+        raise argparse.ArgumentTypeError(f"must be at most {_MOST_THREADS}, not {text!r}")
+    return int(text)
+
+
+def _folder(text: str) -> Path:
+    """A folder to write to."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("must name a folder")
+    return Path(text)
+
+
 def _device(name: str) -> torch.device:
     """The device of that name. Raises ``ValueError`` where there is none here."""
     try:
         device = torch.device(name)
+        if device.type == "meta":
+            raise RuntimeError("it computes nothing")
         if device.type != "cuda":  # trying a GPU would take memory of the first one in every process
             torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
@@ -175,7 +210,7 @@ def _train(options: argparse.Namespace) -> int:
 
 
 def _trainer(options: argparse.Namespace, device: torch.device, processes: Processes) -> Trainer:
-    initial = load_net(options.start_from) if options.start_from else None
+    initial = load_net(options.start_from, seed=options.seed).net if options.start_from else None
     config, folder = _train_config(options, initial), DataFolder(options.data)
     length = processes.from_first(_length(options, folder) if processes.is_first else None)
     return Trainer(
@@ -192,6 +227,8 @@ def _trainer(options: argparse.Namespace, device: torch.device, processes: Proce
 @contextmanager
 def _alone(output: Path) -> Iterator[None]:
     """Hold the folder of a training, which two at once would spoil. ``ValueError`` where another process has it."""
+    if output.exists() and not output.is_dir():
+        raise NotADirectoryError(f"--output {output} is a file; give a folder")
     output.mkdir(parents=True, exist_ok=True)
     lock = FileLock(output / "lock")
     try:
@@ -237,30 +274,12 @@ def _train_config(options: argparse.Namespace, initial: Net | None) -> TrainConf
 
 
 def _length(options: argparse.Namespace, folder: DataFolder) -> int:
-    """Edge of the tensor: as asked for, else that of the first file."""
+    """Edge of the tensor: as asked for, else that of the oldest readable file."""
     if not options.length:
-        return read_file(_files(folder)[0]).length
+        return any_rows(folder).length
     if not folder.scan() and folder.refused:
-        raise LookupError(_no_rows(folder))
+        raise LookupError(no_rows(folder))
     return int(options.length)
-
-
-def _files(folder: DataFolder) -> list[DataFile]:
-    """The files of rows, oldest first. Raises ``LookupError`` where no file can be read."""
-    files = folder.scan()
-    if not files:
-        raise LookupError(_no_rows(folder))
-    return files
-
-
-def _no_rows(folder: DataFolder) -> str:
-    """Why there are no rows."""
-    text = f"there are no rows in {', '.join(map(str, folder.folders))}"
-    if not folder.refused:
-        return f"{text}; give folders with .npz files of rows"
-    damages = [f"{path}: {reason}" for path, reason in sorted(folder.refused.items())]
-    more = [f"and {len(damages) - _SHOWN_DAMAGES} more"] if len(damages) > _SHOWN_DAMAGES else []
-    return f"{text}; of its files, these cannot be read: {'; '.join(damages[:_SHOWN_DAMAGES] + more)}"
 
 
 def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processes) -> int:
@@ -269,11 +288,16 @@ def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processe
     Ctrl-C and SIGTERM save and end.
     """
     stopped: list[bool] = []
+    enough = True
     previous = {number: signal.signal(number, lambda *_: stopped.append(True)) for number in _STOP_SIGNALS}
     say: Callable[..., None] = print if processes.is_first else lambda *_, **__: None
     try:
         if trainer.resume():
             say(f"resumed at {trainer.samples:,} samples")
+            for change in trainer.changes:
+                say(f"changed since then: {change}")
+        elif processes.is_first and trainer.metrics is not None:
+            trainer.metrics.cut_after(0)  # lines of a training that ended before its first checkpoint
         saved = time.monotonic()
         while trainer.samples < options.samples:
             wanted = -(-(options.samples - trainer.samples) // options.batch)
@@ -292,7 +316,8 @@ def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processe
                 (options.output / "nets").mkdir(parents=True, exist_ok=True)
                 trainer.export(options.output / "nets" / f"{name}.bin.gz", name=name)
             elif report.outcome in (Outcome.FEW_ROWS, Outcome.BUCKET_EMPTY):
-                say(f"{report.outcome}: {report.rows:,} rows are not enough to go on; add rows and run again")
+                say(f"{report.outcome}: {_what_is_wanting(trainer, report)}; add rows and run again")
+                enough = report.outcome is not Outcome.FEW_ROWS
                 break
             elif report.outcome is Outcome.STOPPED:
                 say("stopped; run again to go on")
@@ -300,10 +325,25 @@ def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processe
         checkpoint = trainer.save()
         if checkpoint is not None:
             say(_where(trainer, checkpoint, options.output))
+    except (OSError, RowsError):  # such as a network disk that is away: what was trained is not lost
+        with suppress(OSError):
+            trainer.save()
+        raise
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-    return 0
+    return 0 if enough else 1
+
+
+def _what_is_wanting(trainer: Trainer, report: SliceReport) -> str:
+    config = trainer.config
+    if report.outcome is Outcome.BUCKET_EMPTY:
+        times = config.bucket.max_train_bucket_per_new_data
+        return f"{report.rows:,} rows have been used as often as --reuse {times:g} allows"
+    return (
+        f"there are {report.rows:,} rows of edge {config.length}; training begins with {config.window.min_rows:,} "
+        f"(--min-rows), and a batch takes {config.batch:,}"
+    )
 
 
 def _where(trainer: Trainer, checkpoint: Path, output: Path) -> str:
@@ -340,14 +380,9 @@ def _source(path: Path) -> Path:
 
 def _export(options: argparse.Namespace) -> int:
     source = _source(options.source)
-    net = load_net(source, averaged=not options.current)
-    trained = None
-    data = read_checkpoint(source).data if source.suffix == ".safetensors" else {}
-    if "config" in data:
-        config = TrainConfig.from_json(data["config"])
-        trained = Losses(config.net, config.recipe).needed
+    found = load_net(source, averaged=not options.current)
     name = options.name or options.target.name.split(".")[0]
-    export_net(net, options.target, name=name, trained=trained)
+    export_net(found.net, options.target, name=name, trained=found.trained)
     print(f"wrote {options.target}")
     return 0
 
@@ -355,7 +390,8 @@ def _export(options: argparse.Namespace) -> int:
 def _import(options: argparse.Namespace) -> int:
     if options.target.suffix != ".safetensors":
         raise ValueError(f"{options.target}: the target of an import must end in .safetensors")
-    export_net(load_net(options.source), options.target, name=options.source.name.split(".")[0])
+    found = load_net(options.source)
+    export_net(found.net, options.target, name=options.source.name.split(".")[0], trained=found.trained)
     print(f"wrote {options.target}")
     return 0
 
@@ -366,32 +402,28 @@ def _info(options: argparse.Namespace) -> int:
         rows = read_npz(path)
         print(json.dumps({"kind": "rows", "rows": rows.count, "length": rows.length}, indent=2))
         return 0
-    net = load_net(path)
-    parameters = sum(parameter.numel() for parameter in net.parameters())
-    about: dict[str, Any] = {"kind": "net", "net": net.config.to_json(), "parameters": parameters}
+    found = load_net(path)
+    about: dict[str, Any] = {
+        "kind": "net",
+        "name": found.net.config.name,
+        "parameters": sum(parameter.numel() for parameter in found.net.parameters()),
+        "trained_outputs": sorted(found.trained),
+        "net": found.net.config.to_json(),
+    }
     if path.suffix == ".safetensors":
         data = read_checkpoint(path).data
-        about = {**data, **about, "kind": data.get("kind", "checkpoint")}
-        about.pop("pass", None)
+        about |= {key: value for key, value in data.items() if key not in ("pass", "net", "trained")}
+        about["kind"] = data.get("kind", "checkpoint")
+    else:
+        record = read_net(path)
+        about |= {"name": record.name, "model_version": record.version, "net": config_of(record).to_json()}
     print(json.dumps(about, indent=2))
     return 0
 
 
-def _newest_rows(options: argparse.Namespace) -> Rows:
-    """Rows of the newest files, ``--max-rows`` at most."""
-    files = _files(DataFolder(options.data))
-    chosen, held = [], 0
-    for file in reversed(files):
-        if held >= options.max_rows:
-            break
-        chosen.append(file)
-        held += file.rows
-    return load_chunk(chosen, read_file(chosen[0]).length).take(slice(0, options.max_rows))
-
-
 def _evaluate(options: argparse.Namespace) -> int:
-    device, rows = _device(options.device), _newest_rows(options)
-    means = row_losses(load_net(_source(options.net)), rows, Recipe(options.recipe), device=device).means()
+    device, rows = _device(options.device), newest_rows(DataFolder(options.data), options.max_rows, options.length)
+    means = _losses(options.net, rows, Recipe(options.recipe), device).means()
     if options.json:
         print(json.dumps({"rows": rows.count, "losses": means}))
         return 0
@@ -401,16 +433,22 @@ def _evaluate(options: argparse.Namespace) -> int:
     return 0
 
 
+def _losses(path: Path, rows: Rows, recipe: Recipe, device: torch.device) -> RowLosses:
+    """Losses on ``rows`` of the outputs that the net at ``path`` was trained for."""
+    found = load_net(_source(path))
+    return row_losses(found.net, rows, recipe, trained=found.trained, device=device)
+
+
 def _compare(options: argparse.Namespace) -> int:
-    device, rows, recipe = _device(options.device), _newest_rows(options), Recipe(options.recipe)
-    first, second = (
-        row_losses(load_net(_source(path)), rows, recipe, device=device) for path in (options.first, options.second)
-    )
+    device, rows = _device(options.device), newest_rows(DataFolder(options.data), options.max_rows, options.length)
+    recipe = Recipe(options.recipe)
+    first, second = (_losses(path, rows, recipe, device) for path in (options.first, options.second))
     table = compare(first, second)
     if options.json:
         print(json.dumps({"rows": rows.count, "terms": [dataclasses.asdict(term) for term in table]}))
         return 0
     print(f"{rows.count:,} rows; the difference is second minus first, ± its standard error")
+    print(f"{'':26} {'first':>10} {'second':>10} {'difference':>10}")
     for term in table:
         print(
             f"{term.name:26} {term.first:10.4f} {term.second:10.4f} "

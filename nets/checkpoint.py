@@ -10,22 +10,29 @@ import json
 import os
 import shutil
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 _HEADER_KEY: Final = "tengen"
+_SUM_KEY: Final = "crc32"
 FORMAT: Final = 1
 CURRENT: Final = "checkpoint.safetensors"
 
 
 class CheckpointError(ValueError):
     """A checkpoint cannot be read, or does not belong to the run at hand."""
+
+
+class OtherTrainingError(CheckpointError):
+    """A checkpoint is sound, but of another net or optimiser; those before it will be too."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +52,28 @@ class Checkpoint:
 def write(checkpoint: Checkpoint, path: Path) -> None:
     """Write to ``path``; the file appears complete (``path.tmp``, synced, renamed) or not at all."""
     temporary = path.with_name(path.name + ".tmp")
-    header = {_HEADER_KEY: json.dumps({"format": FORMAT, **checkpoint.data}, sort_keys=True)}
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
+    about = {"format": FORMAT, **checkpoint.data}
+    header = {_HEADER_KEY: json.dumps(about, sort_keys=True), _SUM_KEY: str(_checksum(tensors))}
     try:
-        save_file(
-            {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}, temporary, header
-        )
+        save_file(tensors, temporary, header)
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
+    except SafetensorError as error:  # of the disk: what could be wrong with tensors is not
+        temporary.unlink(missing_ok=True)
+        raise OSError(f"cannot write {path}: {error}") from error
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _checksum(tensors: Mapping[str, Tensor]) -> int:
+    """CRC-32 of all contents, in the order of their names."""
+    total = 0
+    for name in sorted(tensors):
+        total = zlib.crc32(tensors[name].reshape(-1).view(torch.uint8).numpy().data, total)
+    return total
 
 
 def read(path: Path) -> Checkpoint:
@@ -71,6 +89,8 @@ def read(path: Path) -> Checkpoint:
         raise CheckpointError(f"{path} holds tensors, but no training's state") from None
     except (SafetensorError, ValueError) as error:
         raise CheckpointError(f"{path} is not a readable checkpoint: {error}") from error
+    if header.get(_SUM_KEY) not in (None, str(_checksum(tensors))):
+        raise CheckpointError(f"{path} is damaged: its content is not what was written")
     if data.get("format") != FORMAT:
         raise CheckpointError(f"{path} has format {data.get('format')!r}; this version reads format {FORMAT}")
     return Checkpoint(tensors, data)
@@ -107,22 +127,15 @@ class CheckpointFolder:
         archive.mkdir(exist_ok=True)
         newest = max((path.stat().st_mtime for path in archive.glob("*.safetensors")), default=None)
         if newest is None or time.time() - newest >= self.archive_seconds:
-            shutil.copyfile(current, archive / f"checkpoint-s{samples}.safetensors")
-
-    def load(self) -> tuple[Checkpoint, Path] | None:
-        """The newest checkpoint that can be read, with its path; None where there is none at all.
-
-        Raises ``CheckpointError`` where there are files and none can be read.
-        """
-        candidates = [self.folder / CURRENT, *(self._previous(number) for number in range(self.keep_previous))]
-        problem: CheckpointError | None = None
-        for path in candidates:
+            target = archive / f"checkpoint-s{samples}.safetensors"
+            temporary = target.with_name(target.name + ".tmp")
             try:
-                return read(path), path
-            except FileNotFoundError:
-                continue
-            except CheckpointError as error:
-                problem = problem or error
-        if problem is not None:
-            raise problem
-        return None
+                shutil.copyfile(current, temporary)
+                temporary.replace(target)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def paths(self) -> list[Path]:
+        """The checkpoints that there are, the newest first, without the archived ones."""
+        candidates = [self.folder / CURRENT, *(self._previous(number) for number in range(self.keep_previous))]
+        return [path for path in candidates if path.is_file()]

@@ -49,12 +49,11 @@ class UnusableFile(RowsError):
 
     def __init__(self, reason: str, path: str, text: str) -> None:
         super().__init__(reason, f"{path}: {text}")
-        self.path = path
-        self._text = text
+        self.path, self.text = path, text
 
     def __reduce__(self) -> tuple[type[UnusableFile], tuple[str, str, str]]:
         """So that it can be told to another process."""
-        return type(self), (self.reason, self.path, self._text)
+        return type(self), (self.reason, self.path, self.text)
 
 
 @dataclass(frozen=True)
@@ -90,6 +89,8 @@ class DataFolder:
         """All readable files with at least one row, oldest first. Raises ``FileNotFoundError`` for a missing folder."""
         found: dict[str, DataFile] = {}
         for folder in self.folders:
+            if folder.is_file():
+                raise NotADirectoryError(f"{folder} is a file; give the folder that it lies in")
             if not folder.is_dir():
                 raise FileNotFoundError(f"the data folder {folder} does not exist")
             for path in _newest_shuffle(folder).rglob("*.npz"):
@@ -108,7 +109,7 @@ class DataFolder:
         if error.reason not in (_CHANGED, _GONE):
             with suppress(FileNotFoundError):
                 self._known[error.path] = DataFile(error.path, 0, os.stat(error.path).st_mtime)
-                self.refused[error.path] = str(error)
+                self.refused[error.path] = error.text
 
     def _look(self, path: Path, found: dict[str, DataFile]) -> None:
         modified = path.stat().st_mtime
@@ -118,10 +119,13 @@ class DataFolder:
             return
         try:
             found[str(path)] = DataFile(str(path), rows_in_file(path, GLOBAL_TARGETS_MEMBER), modified)
-        except RowsError as error:
+        except FileNotFoundError:
+            raise
+        except (RowsError, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             if str(path) not in self.refused:
-                _log.warning("%s is left out: %s", path, error)
-            self.refused[str(path)] = str(error)
+                _log.warning("left out: %s: %s", path, reason)
+            self.refused[str(path)] = reason
             found[str(path)] = DataFile(str(path), 0, modified)
         else:
             self.refused.pop(str(path), None)
@@ -135,6 +139,48 @@ def _newest_shuffle(folder: Path) -> Path:
 def _is_for_validation(path: Path) -> bool:
     """Whether a shuffler kept the file for validation."""
     return path.parent.name == _VALIDATION and (path.parent.parent / _TRAIN).is_dir()
+
+
+_SHOWN_DAMAGES: Final = 3
+
+
+def no_rows(folder: DataFolder) -> str:
+    """Why there are no rows in a folder that was looked at."""
+    text = f"there are no rows in {', '.join(map(str, folder.folders))}"
+    if not folder.refused:
+        return f"{text}; give folders with .npz files of rows"
+    damages = [f"{path}: {reason}" for path, reason in sorted(folder.refused.items())]
+    more = [f"and {len(damages) - _SHOWN_DAMAGES} more"] if len(damages) > _SHOWN_DAMAGES else []
+    return f"{text}; of its files, these cannot be read: {'; '.join(damages[:_SHOWN_DAMAGES] + more)}"
+
+
+def any_rows(folder: DataFolder) -> Rows:
+    """The rows of the oldest file that can be read. ``LookupError`` says why there are none."""
+    for file in folder.scan():
+        try:
+            return read_file(file)
+        except UnusableFile as error:
+            folder.leave_out(error)
+    raise LookupError(no_rows(folder))
+
+
+def newest_rows(folder: DataFolder, count: int, length: int | None = None) -> Rows:
+    """At most ``count`` rows of the newest files, newest file first, all for one edge: ``length``, or the newest's.
+
+    Files that cannot be read are left out. ``LookupError`` says why there are no rows.
+    """
+    parts: list[Rows] = []
+    for file in reversed(folder.scan()):
+        if sum(rows.count for rows in parts) >= count:
+            break
+        try:
+            parts.append(read_file(file, length))
+            length = parts[-1].length
+        except UnusableFile as error:
+            folder.leave_out(error)
+    if not parts:
+        raise LookupError(no_rows(folder))
+    return Rows.concatenate(parts).take(slice(0, count))
 
 
 def in_window(files: Sequence[DataFile], config: WindowConfig) -> list[DataFile]:
@@ -174,11 +220,19 @@ class Plan:
 
 
 def make_plan(
-    files: Sequence[DataFile], *, number: int, seed: int, length: int, max_rows: int, chunk_bytes: int
+    files: Sequence[DataFile],
+    *,
+    number: int,
+    seed: int,
+    length: int,
+    max_rows: int,
+    chunk_bytes: int,
+    least_rows: int = 1,
 ) -> Plan:
     """A pass over randomly chosen ``files`` that hold about ``max_rows`` rows, or over all of them.
 
-    The last file is taken with the probability that makes the expected number of rows right. A chunk takes at most
+    The last file is taken with the probability that makes the expected number of rows right, unless the others hold
+    less than ``least_rows``: then it is taken, and more if need be. A chunk takes at most
     ``chunk_bytes`` of memory, unless a single file is larger.
     """
     rng = np.random.default_rng([seed, number, _PLANNING])
@@ -186,7 +240,7 @@ def make_plan(
     held = 0
     for index in rng.permutation(len(files)):
         file = files[index]
-        if held >= max_rows or (held + file.rows > max_rows and held and rng.random() > (max_rows - held) / file.rows):
+        if held >= least_rows and rng.random() >= (max_rows - held) / file.rows:
             break
         chosen.append(file)
         held += file.rows

@@ -28,8 +28,9 @@ from nets.config import (
     TipKind,
     written_version,
 )
-from nets.file_grammar import Blocks, Capabilities, NetFileError, Part, capabilities_of
+from nets.file_grammar import Blocks, Capabilities, ErrorFormula, NetFileError, Part, capabilities_of
 from nets.head_layers import PolicyHead, ValueHead
+from nets.heads import heads_of
 from nets.layers import RMS_EPSILON, RUNNING_RATE, Conv, Norm
 from nets.model import Net
 from nets.records import (
@@ -432,6 +433,19 @@ def trainable_module_of(record: NetRecord) -> Net:
     if net.second_heads is not None:
         net.second_heads.load_state_dict(net.heads.state_dict())
     return net
+
+
+def outputs_in(record: NetRecord) -> frozenset[str]:
+    """Names of the outputs (`nets.heads`) that `trainable_module_of` takes over from the file; the others are new."""
+    known = {head.name for head in heads_of(config_of(record), training=False)}
+    if record.version < TRAINABLE_VERSION:
+        known -= _REDEFINED
+    if capabilities_of(record.version).error_formula is ErrorFormula.NONE:
+        known.discard("variance_time")  # never shown by the engines of its time (model-format.md 6.3)
+    return frozenset(known)
+
+
+_REDEFINED: Final = {"short_term_value_error", "short_term_score_error"}
 
 
 def _require_uniform(record: NetRecord, config: NetConfig) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,10 +19,12 @@ from torch import nn
 from nets import checkpoint
 from nets.checkpoint import Checkpoint, CheckpointError
 from nets.config import NetConfig
-from nets.exchange import record_of, trainable_module_of
-from nets.heads import Head
+from nets.exchange import outputs_in, record_of, trainable_module_of
+from nets.heads import Head, heads_of
 from nets.katago_file import read_net, write_net
+from nets.losses import Losses
 from nets.model import Net
+from nets.training_config import TrainConfig
 
 _TENSORS: Final = ".safetensors"
 _NET, _AVERAGE = "net", "average"
@@ -33,35 +36,62 @@ _DECAYING: Final = ("variance_time",)
 """Untrained outputs that become 0, which an engine reads as the middle of their range."""
 
 
+@dataclass(frozen=True)
+class LoadedNet:
+    """A net with all heads, ready to train, and which of its outputs mean anything: the others have fresh weights."""
+
+    net: Net
+    trained: frozenset[str]
+
+
 def export_net(net: Net, path: Path, *, name: str, trained: Collection[str] | None = None) -> None:
     """Write ``net`` to ``path``, whose ending chooses the format (``.bin.gz`` and its kin, or ``.safetensors``).
 
     ``trained`` names the outputs that were trained (None = all); the others are replaced by what does no harm. Raises
     ``NetFileError`` for a net that an engine could not read, ``OSError``.
     """
-    ready = net if trained is None else with_stand_ins(net, trained)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
+    trained = _outputs_of(net.config) if trained is None else trained
+    ready = with_stand_ins(net, trained)
     if path.suffix == _TENSORS:
         tensors = {f"{_NET}.{key}": tensor for key, tensor in ready.state_dict().items()}
-        checkpoint.write(Checkpoint(tensors, {"kind": "net", "name": name, "net": net.config.to_json()}), path)
+        about = {"kind": "net", "name": name, "net": net.config.to_json(), "trained": sorted(trained)}
+        checkpoint.write(Checkpoint(tensors, about), path)
     else:
         write_net(record_of(ready, name), path)
 
 
-def load_net(path: Path, *, averaged: bool = True) -> Net:
-    """The net in a net file, in a ``.safetensors`` file, or in a training's checkpoint; with all heads, ready to train.
+def load_net(path: Path, *, averaged: bool = True, seed: int = 1) -> LoadedNet:
+    """The net in a net file, in a ``.safetensors`` file, or in a training's checkpoint.
 
-    Of a checkpoint, the averaged weights (if there are any yet and ``averaged``). Raises ``NetFileError``,
-    ``CheckpointError``, ``OSError``.
+    Of a checkpoint, the averaged weights (if there are any yet and ``averaged``). What the file lacks is drawn from
+    ``seed``. Raises ``NetFileError``, ``CheckpointError``, ``OSError``.
     """
     if path.suffix != _TENSORS:
-        return trainable_module_of(read_net(path))
+        record = read_net(path)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return LoadedNet(trainable_module_of(record), outputs_in(record))
     found = checkpoint.read(path)
     try:
         net = Net(NetConfig.from_json(_description(found)))
         net.load_state_dict((found.part(_AVERAGE) if averaged else {}) or found.part(_NET))
+        return LoadedNet(net, _trained_of(found, net.config))
     except (KeyError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path} holds no net that this version can build: {error}") from error
-    return net
+
+
+def _trained_of(found: Checkpoint, config: NetConfig) -> frozenset[str]:
+    """The outputs of the net in a file of tensors that were trained, by it or by those before."""
+    if "config" in found.data:
+        training = TrainConfig.from_json(found.data["config"])
+        return Losses(training.net, training.recipe).needed
+    return frozenset(found.data.get("trained", _outputs_of(config)))
+
+
+def _outputs_of(config: NetConfig) -> frozenset[str]:
+    return frozenset(head.name for head in heads_of(config, training=True))
 
 
 def _description(found: Checkpoint) -> Any:

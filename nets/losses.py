@@ -10,7 +10,7 @@ the recipe's coefficient. All are seen from the player to move.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -96,12 +96,20 @@ class SekiScale:
 class Losses:
     """The terms that a net and a recipe have, ready to be computed for batches."""
 
-    def __init__(self, config: NetConfig, recipe: Recipe, *, device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        config: NetConfig,
+        recipe: Recipe,
+        *,
+        device: torch.device | str = "cpu",
+        trained: Collection[str] | None = None,
+    ) -> None:
+        """``trained`` None stands for all outputs; terms that read another one are left out."""
         pairs = [
             (head, term)
             for head in heads_of(config, training=True)
             for term in head.terms
-            if recipe.coefficient(term) != 0
+            if recipe.coefficient(term) != 0 and (trained is None or _needed_heads([(head, term)]) <= set(trained))
         ]
         if not pairs:
             raise ValueError("every loss term is switched off")

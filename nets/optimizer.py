@@ -113,7 +113,7 @@ class OptimizerConfig:
         if not 0 <= self.momentum < 1:
             raise ValueError(f"momentum must be from 0 to below 1, not {self.momentum}")
         if self.kind is not Kind.SGD and self.decay is Decay.PAPER:
-            raise ValueError("the paper's L2 term belongs to SGD")
+            raise ValueError(f"the paper's L2 term belongs to SGD: {self.kind} goes with the decay of the recipe today")
 
     def scale(self, samples: int) -> float:
         """lr_scale after ``samples``, without warm-up."""

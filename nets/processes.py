@@ -36,6 +36,12 @@ class Processes:
         parts = torch.split(flat, [tensor.numel() for tensor in tensors])
         torch._foreach_copy_(list(tensors), [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)])
 
+    def copy_from_first(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by that of the first process."""
+        if self.world > 1:
+            for tensor in tensors:
+                dist.broadcast(tensor, src=0)
+
     def mean(self, value: Tensor) -> Tensor:
         """Mean of ``value`` over the processes."""
         if self.world == 1:

@@ -9,6 +9,7 @@ A checkpoint holds all of it, so a training that was killed repeats the same ste
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import torch
 from torch import Tensor
 
 from nets.averaging import Averager
-from nets.checkpoint import Checkpoint, CheckpointError, CheckpointFolder
+from nets.checkpoint import Checkpoint, CheckpointError, CheckpointFolder, OtherTrainingError, read
 from nets.data import Batches, DataFile, DataFolder, Plan, Position, UnusableFile, in_window, make_plan, usable_batches
 from nets.export import export_net
 from nets.losses import Losses, LossResult, SekiScale, seki_share
@@ -29,8 +30,10 @@ from nets.model import Net
 from nets.optimizer import Optimizer
 from nets.processes import Processes
 from nets.targets import RowBatch, Targets
-from nets.training_config import Precision, TrainConfig
+from nets.training_config import Precision, TrainConfig, changes_between
 from nets.window import TrainBucket, countable_rows
+
+_log = logging.getLogger(__name__)
 
 _AUTOCAST: Final = {Precision.BFLOAT16: torch.bfloat16, Precision.FLOAT16: torch.float16}
 
@@ -112,6 +115,7 @@ class Trainer:
                 initial = Net(config.net)
         # Channels last is the faster layout on processors too: b2c32-bn on 7×7 took 0.7 of the time on one core.
         self.net = initial.to(self.device).to(memory_format=torch.channels_last).train()  # type: ignore[call-overload]
+        self.processes.copy_from_first(list(self.net.state_dict().values()))
         self.losses = Losses(config.net, config.recipe, device=self.device)
         self.optimizer = Optimizer(self.net, config.optimizer, batch=config.batch)
         self.averager = Averager(self.net, config.averaging, epoch=config.bucket.samples_per_epoch)
@@ -123,6 +127,8 @@ class Trainer:
         self.passes = 0
         self.rows = 0
         self.bucket: TrainBucket | None = None
+        self.changes: list[str] = []
+        """What differs from the settings of the checkpoint that was taken up, for people."""
         self._batches: Batches | None = None
 
     # ------------------------------------------------------------------------------------------------------ slices
@@ -307,6 +313,7 @@ class Trainer:
             length=config.length,
             max_rows=min(config.window.keep_target_rows, max(self.epoch_left, config.batch)),
             chunk_bytes=config.chunk_bytes,
+            least_rows=config.batch,
         )
 
     def _start_pass(self, plan: Plan, position: Position) -> None:
@@ -344,28 +351,40 @@ class Trainer:
         return self.checkpoints.save(Checkpoint(self._tensors(), self._data()), samples=self.samples)
 
     def resume(self) -> bool:
-        """Take up the newest readable checkpoint; False where there is none.
+        """Take up the newest checkpoint that can be used; False where there is none at all.
 
-        Raises ``CheckpointError`` where none can be read, or the net in it is another one.
+        Raises ``CheckpointError`` where there are some, and none is readable and of this net.
         """
-        loaded = self.checkpoints.load()
-        if loaded is None:
-            return False
-        checkpoint, path = loaded
-        self.take_up(checkpoint, str(path))
-        return True
+        problem: CheckpointError | None = None
+        for path in self.checkpoints.paths():
+            try:
+                self.take_up(read(path), str(path))
+                return True
+            except OtherTrainingError:
+                raise
+            except CheckpointError as error:
+                _log.warning("%s; trying the one before", error)
+                problem = problem or error
+        if problem is not None:
+            raise problem
+        return False
 
     def take_up(self, checkpoint: Checkpoint, origin: str) -> None:
         """Go on from ``checkpoint``, which came from ``origin``."""
         data = checkpoint.data
-        saved = TrainConfig.from_json(data["config"])
+        if "config" not in data:
+            raise CheckpointError(f"{origin} holds a net alone, not the state of a training")
+        try:
+            saved = TrainConfig.from_json(data["config"])
+        except ValueError as error:
+            raise CheckpointError(f"{origin} describes a training that this version does not know: {error}") from error
         if saved.net != self.config.net or saved.length != self.config.length:
-            raise CheckpointError(
+            raise OtherTrainingError(
                 f"{origin} is of the net {saved.net.name} for edge {saved.length}, this training of "
                 f"{self.config.net.name} for edge {self.config.length}"
             )
         if saved.optimizer.kind is not self.config.optimizer.kind:
-            raise CheckpointError(
+            raise OtherTrainingError(
                 f"{origin} was trained by {saved.optimizer.kind}; it cannot go on with {self.config.optimizer.kind}"
             )
         try:
@@ -373,7 +392,9 @@ class Trainer:
         except (KeyError, RuntimeError) as error:
             raise CheckpointError(f"{origin} does not fit this training, or is incomplete: {error}") from error
         self._drop_pass()
-        if data["pass"]:
+        self.changes = changes_between(saved, self.config)
+        same_batches = (saved.batch, saved.seed) == (self.config.batch, self.config.seed)
+        if data["pass"] and same_batches:  # else its position would mean other rows
             self._start_pass(Plan.from_json(data["pass"]["plan"]), Position(**data["pass"]["position"]))
         if self.metrics is not None and self.processes.is_first:
             self.metrics.cut_after(self.samples)

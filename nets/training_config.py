@@ -99,6 +99,23 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isinf(value) else value
 
 
+def changes_between(old: TrainConfig, new: TrainConfig) -> list[str]:
+    """The settings in which they differ, as ``name: old -> new``."""
+    before, after = _flat(old.to_json()), _flat(new.to_json())
+    return [
+        f"{name}: {before.get(name)} -> {after.get(name)}"
+        for name in before | after
+        if before.get(name) != after.get(name)
+    ]
+
+
+def _flat(values: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{place}{key}.") if isinstance(value, Mapping) else {place + key: value}
+    return flat
+
+
 def _optimizer(data: Mapping[str, Any]) -> OptimizerConfig:
     values = dict(data)
     values["kind"], values["decay"] = optimizer.Kind(values["kind"]), optimizer.Decay(values["decay"])

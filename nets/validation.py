@@ -6,7 +6,7 @@ Knows nets and rows, not where they come from. No gradients, no augmentation but
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -37,10 +37,19 @@ class RowLosses:
 
 
 def row_losses(
-    net: Net, rows: Rows, recipe: Recipe, *, batch: int = 256, device: torch.device | str = "cpu"
+    net: Net,
+    rows: Rows,
+    recipe: Recipe,
+    *,
+    trained: Collection[str] | None = None,
+    batch: int = 256,
+    device: torch.device | str = "cpu",
 ) -> RowLosses:
-    """The loss terms of ``recipe`` that ``net`` has, for each of ``rows``."""
-    losses = Losses(net.config, recipe, device=device)
+    """The loss terms of ``recipe`` that ``net`` has, for each of ``rows``.
+
+    Terms that read other outputs than the ``trained`` ones are left out (None: all outputs are trained).
+    """
+    losses = Losses(net.config, recipe, device=device, trained=trained)
     net = net.to(device).eval()
     values, weights = [], []
     for first in range(0, rows.count, batch):

@@ -20,9 +20,11 @@ from nets.data import (
     Plan,
     Position,
     UnusableFile,
+    any_rows,
     in_window,
     load_chunk,
     make_plan,
+    newest_rows,
     read_chunks,
     usable_batches,
 )
@@ -223,6 +225,44 @@ def test_batches_are_varied_by_symmetries_and_dropped_history(tmp_path: Path) ->
     assert seen == set(range(8))
     assert len(kept) > 2000
     assert 0.97 < np.mean(kept) < 0.99
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_a_pass_holds_a_batch_if_there_are_rows_for_one(folder: Path, number: int) -> None:
+    """Whatever is drawn of small files, near the end of an epoch too."""
+    files = DataFolder([folder]).scan()
+    plan = make_plan(files, number=number, seed=0, length=LENGTH, max_rows=32, chunk_bytes=10**9, least_rows=32)
+    assert usable_batches(plan, 32) >= 1
+    plan = make_plan(files, number=number, seed=0, length=LENGTH, max_rows=146, chunk_bytes=10**9, least_rows=146)
+    assert plan.rows == 145
+
+
+def test_the_newest_rows_of_one_edge_without_what_cannot_be_read(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spoil(folder / "09.npz")
+    write_npz(made_rows(7, 9), folder / "other.npz")
+    os.utime(folder / "other.npz", (1007.5, 1007.5))
+    rows = newest_rows(DataFolder([folder]), 30)
+    assert [int(turn) for turn in rows.global_targets[:, GlobalTarget.TURN]] == [*range(108, 126), *range(91, 103)]
+    assert "09.npz" in caplog.text
+    assert "other.npz" in caplog.text
+    assert newest_rows(DataFolder([folder]), 30, 9).count == 7
+    assert any_rows(DataFolder([folder])).count == 10
+    spoil(folder / "00.npz")
+    assert any_rows(DataFolder([folder])).count == 11
+    (folder / "empty").mkdir()
+    with pytest.raises(LookupError, match="there are no rows"):
+        newest_rows(DataFolder([folder / "empty"]), 30)
+
+
+def test_what_is_no_file_of_rows_does_not_end_a_scan(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (folder / "folder.npz").mkdir()
+    (folder / "broken.npz").symlink_to(folder / "nowhere")
+    assert len(DataFolder([folder]).scan()) == 10
+    assert f"left out: {folder / 'folder.npz'}: Is a directory" in caplog.text
+    with pytest.raises(NotADirectoryError, match=r"00\.npz is a file; give the folder"):
+        DataFolder([folder / "00.npz"]).scan()
 
 
 def spoil(path: Path) -> None:

@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from common.rows import read_npz, write_npz
 from nets import optimizer as optimizer_module
 from nets.averaging import AveragingConfig
-from nets.checkpoint import CheckpointError, CheckpointFolder, read
+from nets.checkpoint import CheckpointError, CheckpointFolder, read, write
 from nets.config import named
 from nets.data import Augmentation, DataFolder
-from nets.export import load_net
+from nets.export import export_net, load_net
 from nets.layers import Conv
 from nets.losses import Recipe, seki_share
 from nets.metrics import JsonLines
@@ -250,6 +251,88 @@ def test_lookahead_may_begin_and_end_with_a_resumption(data: Path, tmp_path: Pat
         second.close()
 
 
+def test_a_checkpoint_that_is_damaged_or_foreign_gives_way_to_the_one_before(
+    data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    trainer = trainer_for(data, tmp_path / "a")
+    for _ in range(5):
+        losses_of(trainer, 2)
+        trainer.save()
+    newest, second, third, fourth, fifth = trainer.checkpoints.paths()
+    content = bytearray(newest.read_bytes())
+    content[-len(content) // 4] ^= 1  # one bit of a weight
+    newest.write_bytes(content)
+    second.write_bytes(second.read_bytes()[:1000])
+    export_net(trainer.net, third.with_name("net.safetensors"), name="net")
+    third.with_name("net.safetensors").replace(third)
+    incomplete = read(fourth)
+    del incomplete.data["samples"]  # type: ignore[attr-defined]
+    write(incomplete, fourth)
+    resumed = trainer_for(data, tmp_path / "a")
+    assert resumed.resume()
+    assert resumed.samples == 16
+    for path, reason in (
+        (newest, "is damaged: its content is not what was written"),
+        (second, "is not a readable checkpoint"),
+        (third, "holds a net alone"),
+        (fourth, "does not fit this training, or is incomplete: 'samples'"),
+    ):
+        assert f"{path} {reason}" in caplog.text
+    fifth.write_bytes(b"")
+    with pytest.raises(CheckpointError, match="is damaged"):
+        resumed.resume()
+    for one in (trainer, resumed):
+        one.close()
+
+
+def test_changed_settings_are_told_and_another_batch_begins_a_new_pass(data: Path, tmp_path: Path) -> None:
+    first = trainer_for(data, tmp_path / "a")
+    losses_of(first, 2)
+    first.save()
+    same = trainer_for(data, tmp_path / "a")
+    assert same.resume()
+    assert same.changes == []
+    assert same._batches is not None
+    other = trainer_for(data, tmp_path / "a", config=config_for(batch=4, seed=2, precision=Precision.BFLOAT16))
+    assert other.resume()
+    assert set(other.changes) == {"batch: 8 -> 4", "seed: 1 -> 2", "precision: float32 -> bfloat16"}
+    assert other._batches is None
+    losses_of(other, 2)
+    for one in (first, same, other):
+        one.close()
+
+
+def test_small_files_do_not_end_a_training(data: Path, tmp_path: Path) -> None:
+    for index in range(4, 30):
+        write_npz(made_rows(3, 5, seed=index), data / f"{index}.npz")
+    trainer = trainer_for(data, tmp_path / "a", config=config_for(batch=16, bucket=BucketConfig(samples_per_epoch=80)))
+    assert len(losses_of(trainer, 60)) == 60
+    trainer.close()
+
+
+def test_a_full_disk_is_told_and_leaves_nothing_half_written(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    def half(source: Path, target: Path) -> None:
+        target.write_bytes(source.read_bytes()[:100])
+        raise OSError(28, "No space left on device")
+
+    trainer = trainer_for(data, tmp_path / "a")
+    losses_of(trainer, 1)
+    monkeypatch.setattr("nets.checkpoint.shutil.copyfile", half)
+    with pytest.raises(OSError, match="No space"):
+        trainer.save()
+    monkeypatch.setattr("nets.checkpoint.save_file", full)
+    with pytest.raises(OSError, match=r"cannot write .*No space left"):
+        trainer.save()
+    files = [str(path.relative_to(tmp_path / "a")) for path in (tmp_path / "a").rglob("*") if path.is_file()]
+    assert files == ["checkpoint.safetensors"]
+    trainer.close()
+
+
 def test_a_checkpoint_that_lacks_something_is_refused_by_name(data: Path, tmp_path: Path) -> None:
     trainer = trainer_for(data, tmp_path / "a")
     losses_of(trainer, 3)
@@ -422,7 +505,7 @@ def test_averaged_net_is_exported_and_read_again(data: Path, tmp_path: Path) -> 
     batch = first_batch(data)
     expected = trainer.averager.averaged_net().eval().infer(batch.planes.float(), batch.global_inputs)
     for path in (tmp_path / "net.bin.gz", tmp_path / "net.safetensors", tmp_path / "state" / "checkpoint.safetensors"):
-        outputs = load_net(path).eval().infer(batch.planes.float(), batch.global_inputs)
+        outputs = load_net(path).net.eval().infer(batch.planes.float(), batch.global_inputs)
         for name, value in expected.items():
             torch.testing.assert_close(outputs[name], value, rtol=1e-4, atol=1e-4, msg=f"{path.name} {name}")
 
@@ -438,7 +521,7 @@ def test_outputs_that_the_paper_does_not_train_are_replaced(data: Path, tmp_path
     trainer.export(tmp_path / "net.bin.gz", name="paper-net")
     trainer.close()
     batch = first_batch(data)
-    outputs = load_net(tmp_path / "net.bin.gz").eval().infer(batch.planes.float(), batch.global_inputs)
+    outputs = load_net(tmp_path / "net.bin.gz").net.eval().infer(batch.planes.float(), batch.global_inputs)
     torch.testing.assert_close(outputs["short_optimistic_policy"], outputs["policy"])
     torch.testing.assert_close(outputs["lead"], outputs["score_mean"])
     squared = torch.nn.functional.softplus(outputs["short_term_value_error"] / 2) ** 2 * 0.25
