@@ -26,12 +26,12 @@ from common.npz import RowsError
 from common.rows import Rows, read_npz
 from nets.checkpoint import CURRENT, CheckpointFolder
 from nets.checkpoint import read as read_checkpoint
-from nets.config import named
+from nets.config import base_names, named, suffix_names
 from nets.data import DataFolder, any_rows, newest_rows, no_rows
 from nets.exchange import config_of
 from nets.export import export_net, load_net
 from nets.katago_file import read_net
-from nets.losses import RECIPES, Recipe
+from nets.losses import RECIPES, Recipe, all_terms
 from nets.metrics import JsonLines
 from nets.model import Net
 from nets.optimizer import SCHEDULES, DivergedError, Kind
@@ -90,8 +90,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Tells defaults where there are any."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return super()._get_help_string(action) if action.default not in (None, False, []) else action.help
+
+
 def _command(commands: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, formatter_class=_Help)
     parser.set_defaults(run=run)
     return parser
 
@@ -100,46 +107,52 @@ def _add_rows(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=Path, nargs="+", help="folders of .npz files")
     parser.add_argument("--recipe", choices=RECIPES, default="today")
     parser.add_argument("--max-rows", type=positive, default=50_000, help="the newest files up to this many rows")
-    parser.add_argument("--length", type=positive, help="edge of the rows' tensor (default: that of the newest file)")
+    parser.add_argument("--length", type=positive, help="edge of the rows' tensor (that of the newest file)")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
 
 def _add_train(commands: Any) -> None:
     train = _command(commands, "train", _train, "train a net on folders of .npz until --samples are trained")
+    train.epilog = (
+        f"Sizes of nets: {', '.join(base_names())}. Suffixes: {', '.join(suffix_names())}. "
+        f"Loss terms: {', '.join(term.name for term in all_terms())}."
+    )
     train.add_argument("data", type=Path, nargs="+", help="folders of .npz files, ours or KataGo's")
     train.add_argument("--output", type=_folder, required=True, help="folder for checkpoints, metrics and nets")
     start = train.add_mutually_exclusive_group(required=True)
     start.add_argument("--net", help="architecture of a new net, e.g. b6c96-fson-mish-rvgl-bnh")
     start.add_argument("--start-from", type=Path, help="a net file to go on from")
-    train.add_argument("--recipe", choices=RECIPES, default="today")
+    train.add_argument("--recipe", choices=RECIPES, default="today", help="losses, optimiser and window together")
     train.add_argument("--samples", type=positive, required=True, help="train until this many, earlier runs included")
-    train.add_argument("--length", type=positive, help="edge of the tensor (default: that of the first file)")
+    train.add_argument("--length", type=positive, help="edge of the tensor (that of the oldest file)")
     train.add_argument("--batch", type=positive, default=256, help="joint batch of all processes")
-    train.add_argument(
-        "--seed", type=_seed, default=1, help="of the first weights and of the order of rows (default 1)"
-    )
-    train.add_argument("--optimizer", type=Kind, choices=list(Kind))
+    train.add_argument("--seed", type=_seed, default=1, help="of the first weights and of the order of rows")
+    train.add_argument("--optimizer", type=Kind, choices=list(Kind), help="the recipe's, which is sgd")
     train.add_argument("--rate-scale", type=_share, default=1.0, help="multiplies the learning rate")
-    train.add_argument("--schedule", choices=list(SCHEDULES))
-    train.add_argument("--no-warmup", action="store_true")
-    train.add_argument("--precision", type=Precision, choices=list(Precision), default=Precision.FLOAT32)
-    train.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    train.add_argument("--epoch", type=positive, help="samples per epoch; a net is exported after each")
+    train.add_argument(
+        "--schedule", choices=list(SCHEDULES), help="of the learning rate over the samples (the recipe's)"
+    )
+    train.add_argument("--no-warmup", action="store_true", help="the full learning rate from the start")
+    train.add_argument(
+        "--precision", type=Precision, choices=list(Precision), default=Precision.FLOAT32, help="of the trunk"
+    )
+    train.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="cpu, cuda or cuda:N")
+    train.add_argument("--epoch", type=positive, help="samples per epoch (1000000); a net is exported after each")
     train.add_argument(
         "--average-every",
         type=positive,
-        help="samples between snapshots of the averaged weights (default: half an epoch, paper: a quarter)",
+        help="samples between snapshots of the averaged weights (half an epoch, paper: a quarter)",
     )
-    train.add_argument("--min-rows", type=positive, help="rows before training begins, and the window's start")
-    train.add_argument("--reuse", type=_share, help="samples per new row; 0 = no limit")
+    train.add_argument("--min-rows", type=positive, help="rows before training begins, and the window's start (250000)")
+    train.add_argument("--reuse", type=_share, help="samples per new row, 0 = no limit (4, paper: no limit)")
     train.add_argument("--without", nargs="*", default=[], metavar="TERM", help="loss terms to switch off")
     train.add_argument("--slice-steps", type=positive, default=200, help="steps between reports")
     train.add_argument(
         "--checkpoint-seconds",
         type=positive,
         default=300,
-        help="a checkpoint is written so often, and at the end of each epoch (default 300)",
+        help="a checkpoint is written so often, and at the end of each epoch",
     )
 
 

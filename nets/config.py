@@ -387,6 +387,11 @@ def base_names() -> list[str]:
     return list(_BASES)
 
 
+def suffix_names() -> list[str]:
+    """All suffixes, with their dash."""
+    return [f"-{suffix}" for suffix in _SUFFIXES]
+
+
 def named(name: str) -> NetConfig:
     """The net called ``name``: a size and suffixes, e.g. ``b10c384nbt-fson-mish-rvgl-bnh``.
 
@@ -399,7 +404,7 @@ def named(name: str) -> NetConfig:
     options: dict[str, Any] = {}
     for suffix in suffixes:
         if suffix not in _SUFFIXES:
-            known = ", ".join(f"-{known}" for known in _SUFFIXES)
+            known = ", ".join(suffix_names())
             raise ValueError(f"{name}: unknown suffix -{suffix}; there are: {known}")
         for key, value in _SUFFIXES[suffix].items():
             if key in options:

@@ -72,8 +72,7 @@ def cpu() -> None:
     """One thread; rates are per second of processor time, so that other load on the machine matters less."""
     torch.set_num_threads(1)
     clock = time.process_time
-    floor = matrix_rate(torch.float32, "cpu", clock)
-    print(f"one core: {floor / 1e9:.0f} GFLOP/s in a {MATRIX}³ float32 matrix product; rates per second of CPU time")
+    print(f"one core; rates per second of CPU time, beside that of a {MATRIX}³ matrix product just before")
     precisions = [False, True] if OpenVinoBackend.has_bfloat16() else [False]
     load_evaluator(None, length=7).close()
     for name, length in CASES:
@@ -86,9 +85,12 @@ def cpu() -> None:
         baseline = 0.0
         for backend in [TorchBackend(net, length, 1), *makers]:
             for rows in (1, 16, 64):
+                floor = matrix_rate(torch.bfloat16 if backend.sixteen_bit else torch.float32, "cpu", clock)
                 speed = rate(NetEvaluator(net, backend, length), rows, clock)
                 baseline = baseline or speed
-                share = f"{speed * flops / floor:.0%} of the matrix product, {speed / baseline:.1f} × torch, batch 1"
+                share = (
+                    f"{speed * flops / floor:.0%} of {floor / 1e9:.0f} GFLOP/s, {speed / baseline:.1f} × torch, batch 1"
+                )
                 print(f"  {backend.description}, batch {rows}: {speed:,.0f}/s, {share}")
 
 
