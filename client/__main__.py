@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from client.interrupts import EXIT_INTERRUPTED, interrupts_end_the_program
+from common.interrupts import EXIT_INTERRUPTED, interrupts_end_the_program
 
 DEFAULT: Final = "contribute"
 COMMANDS: Final = {

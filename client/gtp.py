@@ -14,9 +14,9 @@ from typing import TextIO
 from client.gtp_engine import Engine, GtpSettings
 from client.gtp_protocol import serve
 from client.gtp_search import EngineSearch
-from client.interrupts import interrupts_end_the_program
 from client.selfplay.local import evaluator_loader, network_of
 from common.config_text import ConfigError
+from common.interrupts import interrupts_end_the_program
 from common.parameters import parse_engine
 from nets.katago_file import NetFileError, read_net
 

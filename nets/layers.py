@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 
 import torch
 import torch.distributed
-import torch.distributed.nn.functional
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -306,11 +305,25 @@ def _distributed() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
+class _SumOverProcesses(torch.autograd.Function):
+    """The sum over the processes, whose gradient is the sum of theirs."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor) -> Tensor:
+        total = value.clone()
+        torch.distributed.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return _SumOverProcesses.forward(ctx, gradient)
+
+
 def _sum_over_processes(value: Tensor) -> Tensor:
     """Sum over the processes of a distributed run, differentiable; ``value`` itself where there is one process."""
     if not _distributed():
         return value
-    total: Tensor = torch.distributed.nn.functional.all_reduce(value)  # type: ignore[no-untyped-call]
+    total: Tensor = _SumOverProcesses.apply(value)  # type: ignore[no-untyped-call]
     return total
 
 

@@ -40,7 +40,7 @@ from client.contribute.streams import StreamGroup, StreamProcess
 from client.contribute.tasks import TaskFetcher, Wish
 from client.contribute.uploader import Uploader
 from client.contribute.warmup import ensure_compiled
-from client.interrupts import interrupts_end_the_program
+from common.interrupts import interrupts_end_the_program
 
 __all__ = ["add_arguments", "run"]
 

@@ -18,7 +18,7 @@ import torch
 from filelock import FileLock
 
 from common.rows import write_npz
-from nets.__main__ import main
+from nets.commands import main
 from nets.config import named
 from nets.evaluator import load_evaluator
 from nets.export import load_net

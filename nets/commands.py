@@ -1,0 +1,178 @@
+"""``python -m nets``: train, export, import, inspect, evaluate and compare nets on a folder of ``.npz``, no server.
+
+Composition and printing only; every command is a few calls of the modules that do the work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.arguments import positive
+from common.npz import RowsError
+from common.rows import Rows, read_npz
+from nets.checkpoint import CURRENT
+from nets.checkpoint import read as read_checkpoint
+from nets.command_line import CHECKPOINTS, command, device_of, threads
+from nets.data import DataFolder, newest_rows
+from nets.exchange import config_of
+from nets.export import export_net, load_net
+from nets.katago_file import read_net
+from nets.losses import RECIPES, Recipe
+from nets.optimizer import DivergedError
+from nets.train_command import add_train
+from nets.validation import RowLosses, compare, row_losses
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the exit code is 0, or 1 with a message on standard error."""
+    options = _parser().parse_args(arguments)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    try:
+        code: int = options.run(options)
+    except (ValueError, OSError, DivergedError, LookupError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        if isinstance(error, DivergedError):
+            print(
+                f"to go on, put an older checkpoint ({CHECKPOINTS}/checkpoint_prev3.safetensors, or one of "
+                f"{CHECKPOINTS}/longterm) in the place of {CHECKPOINTS}/{CURRENT}, and lower --rate-scale",
+                file=sys.stderr,
+            )
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m nets", description="Train and handle nets without a server.")
+    parser.add_argument("--threads", type=threads, help="processor threads (small nets are fastest with 1)")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    add_train(commands)
+    export = command(commands, "export", _export, "write a checkpoint's averaged net as .bin.gz or .safetensors")
+    export.add_argument("source", type=Path, help="checkpoint or net file, or the output folder of a training")
+    export.add_argument("target", type=Path)
+    export.add_argument("--name", help="name in the file (default: the target's)")
+    export.add_argument("--current", action="store_true", help="the present weights instead of the averaged ones")
+    importing = command(commands, "import", _import, "turn a .bin.gz into a trainable .safetensors")
+    importing.add_argument("source", type=Path)
+    importing.add_argument("target", type=Path)
+    info = command(commands, "info", _info, "say what a net, checkpoint, or file of rows holds")
+    info.add_argument("path", type=Path)
+    evaluate = command(commands, "evaluate", _evaluate, "mean losses of a net on rows")
+    evaluate.add_argument("net", type=Path)
+    _add_rows(evaluate)
+    comparing = command(commands, "compare", _compare, "losses of two nets on the same rows, with standard errors")
+    comparing.add_argument("first", type=Path)
+    comparing.add_argument("second", type=Path)
+    _add_rows(comparing)
+    return parser
+
+
+def _add_rows(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", type=Path, nargs="+", help="folders of .npz files")
+    parser.add_argument("--recipe", choices=RECIPES, default="today")
+    parser.add_argument("--max-rows", type=positive, default=50_000, help="the newest files up to this many rows")
+    parser.add_argument("--length", type=positive, help="edge of the rows' tensor (that of the newest file)")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+
+
+def _source(path: Path) -> Path:
+    """The file at ``path``; of a training's folder, its newest checkpoint."""
+    if not path.is_dir():
+        return path
+    for found in (path / CURRENT, path / CHECKPOINTS / CURRENT):
+        if found.is_file():
+            return found
+    raise FileNotFoundError(
+        f"the folder {path} holds neither {CURRENT} nor {CHECKPOINTS}/{CURRENT}; "
+        "give the output folder of a training, a checkpoint (.safetensors) or a net file (.bin.gz)"
+    )
+
+
+def _export(options: argparse.Namespace) -> int:
+    source = _source(options.source)
+    found = load_net(source, averaged=not options.current)
+    name = options.name or options.target.name.split(".")[0]
+    export_net(found.net, options.target, name=name, trained=found.trained)
+    print(f"wrote {options.target}")
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    if options.target.suffix != ".safetensors":
+        raise ValueError(f"{options.target}: the target of an import must end in .safetensors")
+    found = load_net(options.source)
+    export_net(found.net, options.target, name=options.source.name.split(".")[0], trained=found.trained)
+    print(f"wrote {options.target}")
+    return 0
+
+
+def _info(options: argparse.Namespace) -> int:
+    path = _source(options.path)
+    if path.suffix == ".npz":
+        try:
+            rows = read_npz(path)
+        except RowsError as error:
+            raise ValueError(f"{path}: {error}") from error
+        print(json.dumps({"kind": "rows", "rows": rows.count, "length": rows.length}, indent=2))
+        return 0
+    found = load_net(path)
+    about: dict[str, Any] = {
+        "kind": "net",
+        "name": found.net.config.name,
+        "parameters": sum(parameter.numel() for parameter in found.net.parameters()),
+        "trained_outputs": sorted(found.trained),
+        "net": found.net.config.to_json(),
+    }
+    if path.suffix == ".safetensors":
+        data = read_checkpoint(path).data
+        about |= {key: value for key, value in data.items() if key not in ("pass", "net", "trained")}
+        about["kind"] = data.get("kind", "checkpoint")
+    else:
+        record = read_net(path)
+        about |= {"name": record.name, "model_version": record.version, "net": config_of(record).to_json()}
+    print(json.dumps(about, indent=2))
+    return 0
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    device, rows = device_of(options.device), newest_rows(DataFolder(options.data), options.max_rows, options.length)
+    means = _losses(options.net, rows, Recipe(options.recipe), device).means()
+    if options.json:
+        print(json.dumps({"rows": rows.count, "losses": means}))
+        return 0
+    print(f"{rows.count:,} rows")
+    for name, value in means.items():
+        print(f"{name:26} {value:10.4f}")
+    return 0
+
+
+def _losses(path: Path, rows: Rows, recipe: Recipe, device: torch.device) -> RowLosses:
+    """Losses on ``rows`` of the outputs that the net at ``path`` was trained for."""
+    found = load_net(_source(path))
+    return row_losses(found.net, rows, recipe, trained=found.trained, device=device)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    device, rows = device_of(options.device), newest_rows(DataFolder(options.data), options.max_rows, options.length)
+    recipe = Recipe(options.recipe)
+    first, second = (_losses(path, rows, recipe, device) for path in (options.first, options.second))
+    table = compare(first, second)
+    if options.json:
+        print(json.dumps({"rows": rows.count, "terms": [dataclasses.asdict(term) for term in table]}))
+        return 0
+    print(f"{rows.count:,} rows; the difference is second minus first, ± its standard error")
+    print(f"{'':26} {'first':>10} {'second':>10} {'difference':>10}")
+    for term in table:
+        print(
+            f"{term.name:26} {term.first:10.4f} {term.second:10.4f} "
+            f"{term.difference:+10.4f} ± {term.standard_error:.4f}"
+        )
+    return 0
