@@ -181,6 +181,9 @@ def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processe
                 say(f"changed since then: {change}")
         elif processes.is_first and trainer.metrics is not None:
             trainer.metrics.cut_after(0)  # lines of a training that ended before its first checkpoint
+        if trainer.samples >= options.samples:
+            say(f"nothing to do: --samples {options.samples:,} includes what is trained already")
+            return 0
         saved = time.monotonic()
         while trainer.samples < options.samples:
             wanted = -(-(options.samples - trainer.samples) // options.batch)

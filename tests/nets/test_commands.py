@@ -169,6 +169,15 @@ def test_info_tells_the_version_of_the_file(capsys: pytest.CaptureFixture[str]) 
         assert "opponent_policy" not in about["trained_outputs"]
 
 
+def test_a_training_that_is_done_is_left_alone(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert train(data, tmp_path, 16, "--net", "b2c16") == 0
+        written = (tmp_path / "checkpoints" / "checkpoint.safetensors").stat().st_mtime_ns
+    assert "nothing to do: --samples 16 includes what is trained already" in capsys.readouterr().out
+    assert train(data, tmp_path, 8, "--net", "b2c16") == 0
+    assert (tmp_path / "checkpoints" / "checkpoint.safetensors").stat().st_mtime_ns == written
+
+
 def test_two_trainings_do_not_share_a_folder(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "out").mkdir()
     with FileLock(tmp_path / "out" / "lock"):
