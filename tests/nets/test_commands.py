@@ -125,9 +125,9 @@ def test_only_what_a_file_holds_is_measured_and_exported(
     assert {"policy", "value", "score_mean", "lead", "ownership"} <= found[0].keys()
     assert not {"opponent_policy", "soft_policy", "td_value_short", "scoring", "seki"} & found[0].keys()
     assert main(["compare", net, imported, str(data)]) == 0
-    rows = capsys.readouterr().out.splitlines()[2:]
-    assert len(rows) == len(found[0])
-    assert all("+0.0000 ± 0.0000" in row for row in rows)
+    table = capsys.readouterr().out.splitlines()[2:]
+    assert len(table) == len(found[0])
+    assert all("+0.0000 ± 0.0000" in line for line in table)
     exports = []
     for number in range(2):
         target = tmp_path / str(number) / "net.bin.gz"
