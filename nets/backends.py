@@ -289,7 +289,7 @@ class CudaBackend:
         _convert_trunk(self._net, dtype)
         if self.sixteen_bit:
             cuda_kernels.fuse(self._net.blocks, self._net.config.activation, dtype, device)
-        self.lanes = tuple(CudaLane(self, length) for _ in range(CUDA_LANES))
+        self.lanes: tuple[CudaLane, ...] = tuple(CudaLane(self, length) for _ in range(CUDA_LANES))
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()  # one memory for all graphs, as only one runs at a time
         self._graphs: dict[tuple[int, bool], Recorded] = {}
@@ -335,6 +335,7 @@ class CudaBackend:
         """Wait for what is under way, and free the device."""
         self._stream.synchronize()
         self._graphs.clear()
+        self.lanes = ()  # they know this backend: without it, its memory is free at once
         torch.cuda.empty_cache()
 
 
