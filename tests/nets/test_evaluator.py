@@ -495,12 +495,12 @@ from nets.model import Net
 logging.basicConfig()
 net = Net(named("b6c96")).eval()
 backend = getattr(backends, sys.argv[1])
-backends.CPU_SIZES = (1, 4, 4096)
-made = backend(net, 19, 1, **({"sixteen_bit": False} if sys.argv[1] == "OpenVinoBackend" else {"sizes": (1, 4, 4096)}))
+backends.CPU_SIZES = (1, 64, 4096)
+made = backend(net, 19, 1, **({"sixteen_bit": False} if sys.argv[1] == "OpenVinoBackend" else {"sizes": (1, 64, 4096)}))
 found = evaluator.NetEvaluator(net, made, 19)
 batch = evaluator.new_batch(4096, 19, ownership=False)
 batch.planes[:, 0] = 1.0
-found.run(batch, 4)
+found.run(batch, 64)
 pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (700 << 20),) * 2)
 found.run(batch, 4096)
@@ -517,7 +517,7 @@ def test_a_processor_short_of_memory_takes_smaller_batches(backend: str) -> None
     ended = subprocess.run(
         [sys.executable, "-c", SHORT_OF_MEMORY, backend], capture_output=True, text=True, check=False, timeout=300
     )
-    assert "sizes left (1, 4)" in ended.stdout, ended.stderr
+    assert "sizes left (1, 64)" in ended.stdout, ended.stderr
 
 
 def test_without_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
