@@ -383,6 +383,8 @@ class Optimizer:
         self.steps = int(numbers["steps"])
         self._baselines = {name: float(value) for name, value in numbers["baselines"].items()}
         self._norms = {name: float(value) for name, value in numbers["norms"].items()}
+        if "rates" not in numbers:  # of an older version, which kept neither these nor the guard
+            return
         for name, group in self._torch_groups().items():
             group["lr"], group["weight_decay"] = map(float, numbers["rates"][name])
         self._cap = _INF if numbers["cap"] is None else float(numbers["cap"])

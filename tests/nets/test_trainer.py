@@ -333,6 +333,21 @@ def test_a_full_disk_is_told_and_leaves_nothing_half_written(
     trainer.close()
 
 
+def test_a_checkpoint_of_before_rates_were_kept_goes_on(data: Path, tmp_path: Path) -> None:
+    trainer = trainer_for(data, tmp_path / "a")
+    losses_of(trainer, 3)
+    path = trainer.save()
+    assert path is not None
+    checkpoint = read(path)
+    for name in ("rates", "cap", "guard"):
+        del checkpoint.data["optimizer"][name]  # type: ignore[attr-defined]
+    del checkpoint.data["config"]["averaging"]["snapshots_per_epoch"]  # type: ignore[attr-defined]
+    trainer.take_up(checkpoint, "old.safetensors")
+    assert trainer.samples == 24
+    assert np.isfinite(losses_of(trainer, 2)).all()
+    trainer.close()
+
+
 def test_a_checkpoint_that_lacks_something_is_refused_by_name(data: Path, tmp_path: Path) -> None:
     trainer = trainer_for(data, tmp_path / "a")
     losses_of(trainer, 3)
