@@ -28,7 +28,7 @@ from typing import Any, Final
 import numpy as np
 
 from common.npz import RowsError, rows_in_file
-from common.rows import GLOBAL_TARGETS_MEMBER, Rows, read_npz, row_bytes
+from common.rows import GLOBAL_TARGETS_MEMBER, SHARD_LIMITS, Rows, read_npz, row_bytes
 from nets.targets import NUM_SYMMETRIES, RowBatch, draw_history, make_batch
 from nets.window import WindowConfig, countable_rows, newest, window_rows
 
@@ -118,7 +118,10 @@ class DataFolder:
             found[str(path)] = known
             return
         try:
-            found[str(path)] = DataFile(str(path), rows_in_file(path, GLOBAL_TARGETS_MEMBER), modified)
+            rows = rows_in_file(path, GLOBAL_TARGETS_MEMBER)
+            if rows > SHARD_LIMITS.max_rows:  # room is made for what a file declares before it is read
+                raise RowsError("too_big", f"it declares {rows} rows; at most {SHARD_LIMITS.max_rows} are read")
+            found[str(path)] = DataFile(str(path), rows, modified)
         except FileNotFoundError:
             raise
         except (RowsError, OSError) as error:

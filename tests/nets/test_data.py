@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -263,6 +265,17 @@ def test_what_is_no_file_of_rows_does_not_end_a_scan(folder: Path, caplog: pytes
     assert f"left out: {folder / 'folder.npz'}: Is a directory" in caplog.text
     with pytest.raises(NotADirectoryError, match=r"00\.npz is a file; give the folder"):
         DataFolder([folder / "00.npz"]).scan()
+
+
+def test_a_file_that_declares_absurdly_many_rows_is_left_out(folder: Path) -> None:
+    header, members = io.BytesIO(), zipfile.ZipFile(folder / "00.npz")
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (10**13, 80)})
+    with zipfile.ZipFile(folder / "absurd.npz", "w") as archive:
+        for name in members.namelist():
+            archive.writestr(name, header.getvalue() if "globalTargets" in name else members.read(name))
+    data = DataFolder([folder])
+    assert len(data.scan()) == 10
+    assert "declares 10000000000000 rows" in data.refused[str(folder / "absurd.npz")]
 
 
 def spoil(path: Path) -> None:
