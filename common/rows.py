@@ -342,6 +342,13 @@ class Rows:
         bits = np.unpackbits(self.packed_planes, axis=2, count=length * length)
         return bits.reshape(self.count, NUM_PLANES, length, length)
 
+    def largest_side(self) -> int:
+        """The longest side of any board; the tensor's edge if a row has no board, or there is no row."""
+        points = np.bitwise_or.reduce(self.packed_planes[:, InputPlane.ON_BOARD], axis=0, initial=0)
+        on_board = np.unpackbits(points, count=self.length**2).reshape(self.length, self.length)
+        sides = np.flatnonzero(on_board.any(0) | on_board.any(1))
+        return int(sides[-1]) + 1 if len(sides) else self.length
+
     def check(self) -> None:
         """Raise ``RowsError`` unless types, shapes, finiteness and ranges are those of the specification."""
         length = self.length
@@ -354,8 +361,8 @@ class Rows:
 
 def pack_planes(planes: Array) -> npt.NDArray[np.uint8]:
     """Bit-packed planes of [n, 22, length, length] arrays of 0 and not 0; the inverse of ``Rows.planes``."""
-    count, channels = planes.shape[:2]
-    return np.packbits(planes.reshape(count, channels, -1) != 0, axis=2)
+    count, channels, height, width = planes.shape
+    return np.packbits(planes.reshape(count, channels, height * width) != 0, axis=2)
 
 
 _HASH_BITS: Final = (22, 22, 20)

@@ -1,22 +1,23 @@
-"""Where a net runs: OpenVINO or torch on a CPU, torch on CUDA. Fixed-size batches in, raw outputs out.
+"""Where a net runs: OpenVINO or torch on a CPU, torch on CUDA. Batches of few shapes in, raw outputs out.
 
 A backend owns its input buffers and knows neither symmetries nor what the outputs mean; `nets.evaluator` does. All of
-them run the one torch module, converted where that pays. Each batch size and each of the two graphs, with and without
-masks, is prepared when it is first needed. A GPU has two lanes, so that one batch can be prepared and launched while
-another is under way; on a CPU there is nothing to overlap.
+them run the one torch module, converted where that pays. What a `BatchShape` needs is prepared when it is first used. A
+GPU has two lanes, so that one batch can be prepared and launched while another is under way; on a CPU there is nothing
+to overlap.
 """
 
 from __future__ import annotations
 
 import copy
 import gc
+import math
 import traceback
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,15 +43,26 @@ CUDA_LANES: Final = 2
 """The device works on one batch while the other is prepared; a third would only wait."""
 
 
+class BatchShape(NamedTuple):
+    """What is prepared once and then serves all batches alike."""
+
+    rows: int
+    """One of the backend's sizes."""
+    edge: int
+    """Of the tensors: what is beyond it in the batch holds no board."""
+    full: bool
+    """Whether all boards fill the tensors, so that no masks are needed."""
+
+
 class Raw(NamedTuple):
-    """Raw outputs of one batch; valid until its lane's next launch."""
+    """Raw outputs of a batch of N rows and edge E; valid until its lane's next launch."""
 
     policy: Float32s
-    """[size, channels, L·L + 1]: policy, and the optimistic one if the net has it."""
+    """[N, channels, E·E + 1]: policy, and the optimistic one if the net has it."""
     values: Float32s
-    """[size, 3 + misc]: outcome logits, misc outputs in file order."""
+    """[N, 3 + misc]: outcome logits, misc outputs in file order."""
     ownership: Float32s
-    """[size, L·L]"""
+    """[N, E·E]"""
 
 
 class OutOfMemory(Exception):
@@ -62,7 +74,10 @@ class Lane(Protocol):
 
     @property
     def planes(self) -> Planes:
-        """[largest size, 22, L, L], filled by the caller before a launch and left alone until its outputs are there."""
+        """[largest size, 22, L, L], memory for the planes of any shape.
+
+        The caller fills what `front` gives before a launch, and leaves it alone until the outputs are there.
+        """
         ...
 
     @property
@@ -70,15 +85,12 @@ class Lane(Protocol):
         """[largest size, 19], as the planes."""
         ...
 
-    def launch(self, size: int, *, full: bool) -> None:
-        """Begin to evaluate the first ``size`` rows; ``full`` asserts that their boards fill the tensor.
-
-        OutOfMemory if the device has too little for that size; nothing is under way then.
-        """
+    def launch(self, shape: BatchShape) -> None:
+        """Begin to evaluate a batch. OutOfMemory if the device has too little for it; nothing is under way then."""
         ...
 
     def outputs(self) -> Raw:
-        """The outputs of the last launch, waited for; the rows up to its size count."""
+        """The outputs of the last launch, waited for."""
         ...
 
 
@@ -127,6 +139,15 @@ class Flat(nn.Module):
         )
 
 
+_Memory = TypeVar("_Memory", Planes, Tensor)
+
+
+def front(planes: _Memory, shape: BatchShape) -> _Memory:
+    """The first of the memory of ``planes`` as the planes [N, 22, E, E] of a batch of that shape."""
+    whole = shape.rows, NUM_PLANES, shape.edge, shape.edge
+    return planes.reshape(-1)[: math.prod(whole)].reshape(whole)
+
+
 def _buffers(size: int, length: int) -> tuple[Float32s, Float32s]:
     """Input arrays for ``size`` rows, holding empty boards."""
     planes = np.zeros((size, NUM_PLANES, length, length), np.float32)
@@ -148,13 +169,13 @@ class CpuBackend(ABC):
         return (self,)
 
     @abstractmethod
-    def run(self, size: int, *, full: bool) -> Raw:
-        """Evaluate the first ``size`` rows; see `Lane.launch`."""
+    def run(self, shape: BatchShape) -> Raw:
+        """Evaluate a batch; see `Lane.launch`."""
 
-    def launch(self, size: int, *, full: bool) -> None:
+    def launch(self, shape: BatchShape) -> None:
         """Evaluate."""
         try:
-            self._raw = self.run(size, full=full)
+            self._raw = self.run(shape)
         except (RuntimeError, MemoryError) as error:
             if not _is_out_of_memory(error):
                 raise
@@ -177,13 +198,14 @@ class TorchBackend(CpuBackend):
         self._flat = {full: Flat(net, full=full).eval() for full in (False, True)}
         self._threads = threads
 
-    def run(self, size: int, *, full: bool) -> Raw:
+    def run(self, shape: BatchShape) -> Raw:
         before = torch.get_num_threads()
         torch.set_num_threads(self._threads)
         try:
             with torch.inference_mode():
-                planes, inputs = torch.from_numpy(self.planes[:size]), torch.from_numpy(self.global_inputs[:size])
-                return Raw(*(output.numpy() for output in self._flat[full](planes, inputs)))
+                planes = torch.from_numpy(front(self.planes, shape))
+                inputs = torch.from_numpy(self.global_inputs[: shape.rows])
+                return Raw(*(output.numpy() for output in self._flat[shape.full](planes, inputs)))
         finally:
             torch.set_num_threads(before)
 
@@ -214,8 +236,8 @@ class OpenVinoBackend(CpuBackend):
         }
         if any(isinstance(module, Act) and module.kind is Activation.MISH for module in net.modules()):
             self._settings["SNIPPETS_MODE"] = "DISABLE"  # OpenVINO 2026.4 fails to compile a fused mish
-        self._graphs: dict[bool, Any] = {}
-        self._requests: dict[tuple[int, bool], Any] = {}
+        self._graphs: dict[tuple[int, bool], Any] = {}  # by edge, without and with masks; for any number of rows
+        self._requests: dict[BatchShape, Any] = {}
 
     @staticmethod
     def has_bfloat16() -> bool:
@@ -226,26 +248,28 @@ class OpenVinoBackend(CpuBackend):
             return False
         return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
-    def run(self, size: int, *, full: bool) -> Raw:
-        request = self._requests.get((size, full))
+    def run(self, shape: BatchShape) -> Raw:
+        request = self._requests.get(shape)
         if request is None:
-            request = self._requests[size, full] = self._prepare(size, full)
+            request = self._requests[shape] = self._prepare(shape)
         request.infer()
         return Raw(*(request.get_output_tensor(index).data for index in range(3)))
 
-    def _prepare(self, size: int, full: bool) -> Any:
-        """A request of that size whose inputs are the first rows of the buffers."""
-        if full not in self._graphs:
-            self._graphs[full] = self._convert(full)
-        graph = self._graphs[full].clone()
-        graph.reshape({0: self.planes[:size].shape, 1: self.global_inputs[:size].shape})
+    def _prepare(self, shape: BatchShape) -> Any:
+        """A request for batches of that shape, whose inputs are the first of the buffers."""
+        key = shape.edge, shape.full
+        if key not in self._graphs:
+            self._graphs[key] = self._convert(*key)
+        inputs = front(self.planes, shape), self.global_inputs[: shape.rows]
+        graph = self._graphs[key].clone()
+        graph.reshape({index: array.shape for index, array in enumerate(inputs)})
         request = self._core.compile_model(graph, "CPU", self._settings).create_infer_request()
-        request.set_input_tensor(0, self._ov.Tensor(self.planes[:size], shared_memory=True))
-        request.set_input_tensor(1, self._ov.Tensor(self.global_inputs[:size], shared_memory=True))
+        for index, array in enumerate(inputs):
+            request.set_input_tensor(index, self._ov.Tensor(array, shared_memory=True))
         return request
 
-    def _convert(self, full: bool) -> Any:
-        """OpenVINO's graph of the module, for any batch size.
+    def _convert(self, edge: int, full: bool) -> Any:
+        """OpenVINO's graph of the module for tensors of that edge, for any batch size.
 
         The module is traced and frozen, and handed to the frontend directly: a fifth of the time of OpenVINO's
         convenience function, which traces several times, and none of its telemetry.
@@ -253,7 +277,8 @@ class OpenVinoBackend(CpuBackend):
         from openvino.frontend import FrontEndManager
         from openvino.frontend.pytorch.ts_decoder import TorchScriptPythonDecoder
 
-        example = (torch.from_numpy(self.planes[:2]), torch.from_numpy(self.global_inputs[:2]))
+        inputs = front(self.planes, BatchShape(2, edge, full)), self.global_inputs[:2]
+        example = tuple(map(torch.from_numpy, inputs))
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # of the tracing, about the shapes that are meant to be constants
             traced = torch.jit.trace(  # type: ignore[no-untyped-call]
@@ -262,7 +287,7 @@ class OpenVinoBackend(CpuBackend):
             decoder = TorchScriptPythonDecoder(torch.jit.freeze(traced), example_input=example)
         frontend = FrontEndManager().load_by_framework("pytorch")
         graph = frontend.convert(frontend.load(decoder))
-        for parameter, array in zip(graph.get_parameters(), (self.planes, self.global_inputs), strict=True):
+        for parameter, array in zip(graph.get_parameters(), inputs, strict=True):
             parameter.set_element_type(self._ov.Type.f32)
             parameter.set_partial_shape(self._ov.PartialShape([-1, *array.shape[1:]]))
         graph.validate_nodes_and_infer_types()
@@ -274,7 +299,7 @@ class OpenVinoBackend(CpuBackend):
 
 
 class CudaBackend:
-    """The module on a CUDA device: 16-bit trunk, channels-last, one recorded graph per batch size.
+    """The module on a CUDA device: 16-bit trunk, channels-last, one recorded graph per batch shape.
 
     Everything of a batch (copies from and to pinned memory, one graph) is put on one CUDA stream at its launch, so the
     device goes from one lane's batch to the other's without the processor, and the graphs can share their memory.
@@ -292,20 +317,20 @@ class CudaBackend:
         self.lanes: tuple[CudaLane, ...] = tuple(CudaLane(self, length) for _ in range(CUDA_LANES))
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()  # one memory for all graphs, as only one runs at a time
-        self._graphs: dict[tuple[int, bool], Recorded] = {}
+        self._graphs: dict[BatchShape, Recorded] = {}
 
-    def recorded(self, size: int, *, full: bool) -> Recorded:
-        """The work for batches of ``size`` rows, recorded when first needed. OutOfMemory."""
-        if (size, full) not in self._graphs:
+    def recorded(self, shape: BatchShape) -> Recorded:
+        """The work for batches of that shape, recorded when first needed. OutOfMemory."""
+        if shape not in self._graphs:
             try:
-                self._graphs[size, full] = self._record(size, full)
+                self._graphs[shape] = self._record(shape)
             except RuntimeError as error:
                 if not _is_out_of_memory(error):
                     raise
                 traceback.clear_frames(error.__traceback__)  # they hold the tensors that did fit
                 torch.cuda.empty_cache()
                 raise OutOfMemory(str(error)) from error
-        return self._graphs[size, full]
+        return self._graphs[shape]
 
     @contextmanager
     def on_stream(self) -> Iterator[torch.cuda.Stream]:
@@ -313,11 +338,11 @@ class CudaBackend:
         with torch.inference_mode(), torch.cuda.device(self._device), torch.cuda.stream(self._stream):
             yield self._stream
 
-    def _record(self, size: int, full: bool) -> Recorded:
-        flat = Flat(self._net, full=full).eval()
+    def _record(self, shape: BatchShape) -> Recorded:
+        flat = Flat(self._net, full=shape.full).eval()
         exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=self.sixteen_bit)  # float32 means all of its bits
         with self.on_stream() as stream, exact:
-            planes, inputs = (source[:size].to(self._device) for source in self.lanes[0].pinned)
+            planes, inputs = (source.to(self._device, copy=True) for source in self.lanes[0].pinned(shape))
 
             def forward() -> tuple[Tensor, ...]:
                 shaped = planes.to(self._dtype).contiguous(memory_format=torch.channels_last)
@@ -341,7 +366,7 @@ class CudaBackend:
 
 @dataclass(frozen=True)
 class Recorded:
-    """The recorded work for one batch size: replayed, it reads and writes these tensors of the device."""
+    """The recorded work for one batch shape: replayed, it reads and writes these tensors of the device."""
 
     graph: torch.cuda.CUDAGraph
     inputs: tuple[Tensor, Tensor]
@@ -357,30 +382,34 @@ class CudaLane:
     def __init__(self, backend: CudaBackend, length: int) -> None:
         planes, inputs = _buffers(backend.sizes[-1], length)
         self._backend = backend
-        self.pinned = torch.from_numpy(planes.astype(np.uint8)).pin_memory(), torch.from_numpy(inputs).pin_memory()
-        self.planes, self.global_inputs = self.pinned[0].numpy(), self.pinned[1].numpy()
-        self._results: dict[int, tuple[Tensor, ...]] = {}  # pinned, by batch size
-        self._size = 0
+        self._pinned = torch.from_numpy(planes.astype(np.uint8)).pin_memory(), torch.from_numpy(inputs).pin_memory()
+        self.planes, self.global_inputs = self._pinned[0].numpy(), self._pinned[1].numpy()
+        self._results: dict[tuple[int, int], tuple[Tensor, ...]] = {}  # pinned, by rows and edge
+        self._last = 0, 0
         self._end = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]  # a waiting core can do other work
 
-    def launch(self, size: int, *, full: bool) -> None:
+    def pinned(self, shape: BatchShape) -> tuple[Tensor, Tensor]:
+        """The inputs of a batch of that shape."""
+        return front(self._pinned[0], shape), self._pinned[1][: shape.rows]
+
+    def launch(self, shape: BatchShape) -> None:
         """Put the copies and the graph on the stream."""
-        recorded = self._backend.recorded(size, full=full)
-        if size not in self._results:
-            self._results[size] = tuple(torch.empty(out.shape, pin_memory=True) for out in recorded.outputs)
+        recorded, key = self._backend.recorded(shape), (shape.rows, shape.edge)
+        if key not in self._results:
+            self._results[key] = tuple(torch.empty(out.shape, pin_memory=True) for out in recorded.outputs)
         with self._backend.on_stream() as stream:
-            for goal, source in zip(recorded.inputs, self.pinned, strict=True):
-                goal.copy_(source[:size], non_blocking=True)
+            for goal, source in zip(recorded.inputs, self.pinned(shape), strict=True):
+                goal.copy_(source, non_blocking=True)
             recorded.graph.replay()
-            for result, output in zip(self._results[size], recorded.outputs, strict=True):
+            for result, output in zip(self._results[key], recorded.outputs, strict=True):
                 result.copy_(output, non_blocking=True)
             self._end.record(stream)
-        self._size = size
+        self._last = key
 
     def outputs(self) -> Raw:
         """Wait for the end of the last launch."""
         self._end.synchronize()
-        return Raw(*(result.numpy() for result in self._results[self._size]))
+        return Raw(*(result.numpy() for result in self._results[self._last]))
 
 
 @contextmanager

@@ -365,17 +365,18 @@ class Batches:
         with closing(read_chunks(self.plan.chunks[start.chunk :], self.plan.length)) as chunks:
             for chunk, rows in enumerate(chunks, start.chunk):
                 first = start.batch if chunk == start.chunk else 0
+                edge = rows.largest_side()  # of the chunk, so that all processes agree
                 order = np.random.default_rng([self.seed, self.plan.number, _SHUFFLING, chunk]).permutation(rows.count)
                 for number in range(first, rows.count // self.batch):
                     joint = order[number * self.batch : (number + 1) * self.batch]
-                    batch = self._augmented(rows.take(joint[self._share]), chunk, number)
+                    batch = self._augmented(rows.take(joint[self._share]), edge, chunk, number)
                     yield Position(chunk, number + 1), batch.pin_memory() if self._pin else batch
 
-    def _augmented(self, rows: Rows, chunk: int, number: int) -> RowBatch:
+    def _augmented(self, rows: Rows, edge: int, chunk: int, number: int) -> RowBatch:
         rng = np.random.default_rng([self.seed, self.plan.number, _AUGMENTING, chunk, number])
         symmetry = int(rng.integers(NUM_SYMMETRIES)) if self._augmentation.symmetries else 0
         kept = draw_history(rng, self.batch)[self._share] if self._augmentation.history_dropout else None
-        return make_batch(rows, symmetry=symmetry, kept=kept)
+        return make_batch(rows, edge=edge, symmetry=symmetry, kept=kept)
 
 
 _CHANGED: Final = "changed"

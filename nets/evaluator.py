@@ -1,10 +1,11 @@
 """Positions in, evaluations out: the interface between search and nets, on whatever device there is.
 
 The caller owns a `Batch`; an `Evaluator` applies each row's symmetry, runs the net in pieces of a few fixed sizes,
-decodes the raw outputs (`nets.outputs`) and maps them back. Where the device works by itself, a batch is submitted and
-waited for apart, so that the caller can prepare the next one meanwhile. A net proves itself on a few positions against
-float32 before it is used, falls back to the next slower way if it fails there, and stops with an error if it ever puts
-out something that is not a number.
+decodes the raw outputs (`nets.outputs`) and maps them back. Boards of different sizes need masks; where all are squares
+of one size, only they are computed. Where the device works by itself, a batch is submitted and waited for apart, so
+that the caller can prepare the next one meanwhile. A net proves itself on a few positions against float32 before it is
+used, falls back to the next slower way if it fails there, and stops with an error if it ever puts out something that is
+not a number.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final, Protocol
+from functools import cache, partial
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +26,19 @@ from numba import njit
 
 from common.go.symmetry import symmetry_table
 from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
-from nets.backends import Backend, CudaBackend, Lane, OpenVinoBackend, OutOfMemory, Planes, TorchBackend
+from nets.backends import (
+    Backend,
+    BatchShape,
+    CudaBackend,
+    Lane,
+    OpenVinoBackend,
+    OutOfMemory,
+    Planes,
+    TorchBackend,
+    front,
+)
 from nets.exchange import module_of
+from nets.head_layers import OFF_BOARD_LOGIT
 from nets.katago_file import read_net
 from nets.model import Net
 from nets.outputs import (
@@ -221,13 +233,29 @@ def _nothing_to_wait_for() -> None:
     """The outputs are there."""
 
 
+class _Turn(NamedTuple):
+    """How the positions of a batch go to tensors of edge E, A = E·E."""
+
+    points: npt.NDArray[np.int16]
+    """[A] positions of the batch, whose tensors may be larger."""
+    places: npt.NDArray[np.int16]
+    """[8, A] where each of them goes, by symmetry."""
+
+
+@cache
+def _turn(length: int, edge: int) -> _Turn:
+    """From a batch of edge ``length``."""
+    positions = np.arange(length * length, dtype=np.int16).reshape(length, length)
+    return _Turn(positions[:edge, :edge].ravel(), symmetry_table(edge)[:, :-1].copy())
+
+
 @dataclass(eq=False)
 class _Piece:
     """Rows of a batch that a lane of the device works on, or has finished."""
 
     batch: Batch
-    start: int
-    end: int
+    rows: slice
+    turn: _Turn
     lane: Lane
     finished: bool = False
 
@@ -235,7 +263,7 @@ class _Piece:
 class NetEvaluator:
     """A net on a backend, with others to fall back on.
 
-    Before a batch size is first used, with and without masks, its outputs on known positions are compared with float32.
+    Before a shape of batches is first used, its outputs on known positions are compared with float32.
     """
 
     def __init__(
@@ -248,9 +276,8 @@ class NetEvaluator:
         self._net = net
         self._name = net.config.name
         self._others = others or iter(())
-        self._places = symmetry_table(length)[:, :-1].copy()
         self._under_way: deque[_Piece] = deque()  # in the order of their launches, which is that of their ends
-        self._expected: dict[bool, Batch] = {}  # what float32 says of the known positions, without and with masks
+        self._expected: dict[tuple[int, bool], Batch] = {}  # what float32 says of the known positions
         self._use(backend)
 
     @property
@@ -268,16 +295,17 @@ class NetEvaluator:
 
     def submit(self, batch: Batch, count: int) -> Wait:
         piece, done = None, 0
+        edge = common_edge(batch.planes[:count])
         while done < count:
             size = next(pieces(count - done, self._sizes))
-            end = done + min(size, count - done)
+            rows = slice(done, done + min(size, count - done))
             # boards are rectangles in the upper left corner, so the last point tells whether all points are there
-            full = bool(batch.planes[done:end, 0, -1, -1].all())
-            if (size, full) not in self._proved:
-                self._prove(size, full=full)
+            shape = BatchShape(size, edge, bool(batch.planes[rows, 0, edge - 1, edge - 1].all()))
+            if shape not in self._proved:
+                self._prove(shape)
             else:
-                piece = self._launch(batch, done, end, size, full=full)
-                done = end
+                piece = self._launch(batch, rows, shape)
+                done = rows.stop
         return _nothing_to_wait_for if piece is None else partial(self._finish_up_to, piece)
 
     def run(self, batch: Batch, count: int) -> None:
@@ -286,26 +314,27 @@ class NetEvaluator:
     def prepare(self) -> None:
         """Compare both graphs with float32 now, as `submit` does before it first uses one. EvaluatorError."""
         for full in (True, False):
-            while not any(masks is full for _, masks in self._proved):
-                self._prove(next(pieces(_KNOWN_ROWS, self._sizes)), full=full)
+            while not any(shape.full is full for shape in self._proved):
+                self._prove(BatchShape(next(pieces(_KNOWN_ROWS, self._sizes)), self.length, full))
 
     def _use(self, backend: Backend) -> None:
         self._backend = backend
         self._sizes = backend.sizes
         self._free = deque(backend.lanes)
-        self._proved: set[tuple[int, bool]] = set()
+        self._proved: set[BatchShape] = set()
 
-    def _prove(self, size: int, *, full: bool) -> None:
-        """Find out whether batches of ``size`` rows can be used; if not, use smaller ones or the next backend."""
+    def _prove(self, shape: BatchShape) -> None:
+        """Find out whether batches of that shape can be used; if not, use fewer rows or the next backend."""
         while self._under_way:
             self._finish_oldest()
-        rows = max(size, _KNOWN_ROWS)
-        batch = _test_positions(self.length, rows, full=full)
+        size = shape.rows
+        count = max(size, _KNOWN_ROWS)
+        batch = _test_positions(shape.edge, count, full=shape.full)
         try:
-            for start in range(0, rows, size):
-                self._finish_up_to(self._launch(batch, start, min(start + size, rows), size, full=full))
-            self._check(batch, full)
-            self._proved.add((size, full))
+            for start in range(0, count, size):
+                self._finish_up_to(self._launch(batch, slice(start, min(start + size, count)), shape))
+            self._check(batch, shape)
+            self._proved.add(shape)
         except OutOfMemory as error:
             self._sizes = tuple(smaller for smaller in self._sizes if smaller < size)
             if not self._sizes:
@@ -316,31 +345,33 @@ class NetEvaluator:
             self._backend.close()
             self._use(_first_that_starts(self._others, self._name, [str(error)]))
 
-    def _check(self, batch: Batch, full: bool) -> None:
+    def _check(self, batch: Batch, shape: BatchShape) -> None:
         """Compare the outputs for the known positions with those of float32. EvaluatorError."""
         if isinstance(self._backend, TorchBackend):
             return
-        if full not in self._expected:
-            expected = _test_positions(self.length, _KNOWN_ROWS, full=full)
-            backend = TorchBackend(self._net, self.length, threads=1, sizes=(_KNOWN_ROWS,))
-            NetEvaluator(self._net, backend, self.length).run(expected, _KNOWN_ROWS)
-            self._expected[full] = expected
-        difference = _difference(batch, self._expected[full])
+        edge, full = key = shape.edge, shape.full
+        if key not in self._expected:
+            expected = _test_positions(edge, _KNOWN_ROWS, full=full)
+            backend = TorchBackend(self._net, edge, threads=1, sizes=(_KNOWN_ROWS,))
+            NetEvaluator(self._net, backend, edge).run(expected, _KNOWN_ROWS)
+            self._expected[key] = expected
+        difference = _difference(batch, self._expected[key])
         limit = TOLERANCE_16 if self._backend.sixteen_bit else TOLERANCE_32
         if not difference <= limit:
             raise EvaluatorError(
                 f"{self._name} on {self.description} differs from float32 by {difference:.3g}, more than {limit}"
             )
 
-    def _launch(self, batch: Batch, start: int, end: int, size: int, *, full: bool) -> _Piece:
+    def _launch(self, batch: Batch, rows: slice, shape: BatchShape) -> _Piece:
         """Hand rows to a free lane, or to the one that is free first."""
         if not self._free:
             self._finish_oldest()
-        lane, rows = self._free[0], slice(start, end)
-        gather_inputs(flat_points(batch.planes[rows]), batch.symmetry[rows], self._places, flat_points(lane.planes))
-        lane.global_inputs[: end - start] = batch.global_inputs[rows]
-        lane.launch(size, full=full)
-        piece = _Piece(batch, start, end, self._free.popleft())
+        lane, count = self._free[0], rows.stop - rows.start
+        planes, turn = front(lane.planes, shape), _turn(batch.planes.shape[-1], shape.edge)
+        gather_inputs(flat_points(batch.planes[rows]), batch.symmetry[rows], turn, flat_points(planes))
+        lane.global_inputs[:count] = batch.global_inputs[rows]
+        lane.launch(shape)
+        piece = _Piece(batch, rows, turn, self._free.popleft())
         self._under_way.append(piece)
         return piece
 
@@ -352,7 +383,7 @@ class NetEvaluator:
         """Wait for the piece that was launched first, and decode it into its batch."""
         piece = self._under_way.popleft()
         piece.finished = True
-        raw, rows, batch = piece.lane.outputs(), slice(piece.start, piece.end), piece.batch
+        raw, rows, batch = piece.lane.outputs(), piece.rows, piece.batch
         finite = decode_rows(
             raw.policy,
             raw.values,
@@ -360,7 +391,7 @@ class NetEvaluator:
             batch.global_inputs[rows],
             batch.symmetry[rows],
             batch.optimism[rows],
-            self._places,
+            piece.turn,
             self.decoding,
             batch.policy[rows],
             batch.win_loss[rows],
@@ -377,6 +408,17 @@ class NetEvaluator:
 
     def close(self) -> None:
         self._backend.close()
+
+
+def common_edge(planes: Planes) -> int:
+    """The edge of all boards in ``planes`` [N, 22, L, L], if they are squares of one size; otherwise L."""
+    length, on_board = int(planes.shape[-1]), planes[:, 0]
+    edge = int(on_board[:1, 0].sum())
+    if not 0 < edge < length:
+        return length
+    larger = on_board[:, edge, 0].any() or on_board[:, 0, edge].any()
+    same = on_board[:, edge - 1, edge - 1].all() and not larger
+    return edge if same else length
 
 
 def pieces(count: int, sizes: tuple[int, ...]) -> Iterator[int]:
@@ -397,16 +439,16 @@ def flat_points(planes: Planes) -> Planes:
 
 
 @njit(cache=True, nogil=True)
-def gather_inputs(planes: Any, symmetry: Any, places: Any, target: Any) -> None:
-    """Copy planes [rows, 22, L·L] into ``target`` under their symmetries."""
-    rows, channels, area = planes.shape
+def gather_inputs(planes: Any, symmetry: Any, turn: _Turn, target: Any) -> None:
+    """Copy planes [rows, 22, L·L] into ``target`` [at least as many, 22, E·E] under their symmetries."""
+    rows, channels, _ = planes.shape
     for row in range(rows):
-        place = places[symmetry[row]]
+        place = turn.places[symmetry[row]]
         for channel in range(channels):
             source = planes[row, channel]
             goal = target[row, channel]
-            for position in range(area):
-                goal[place[position]] = source[position]
+            for position in range(place.shape[0]):
+                goal[place[position]] = source[turn.points[position]]
 
 
 @njit(cache=True, nogil=True)
@@ -417,7 +459,7 @@ def decode_rows(
     global_inputs: Any,
     symmetry: Any,
     optimism: Any,
-    places: Any,
+    turn: _Turn,
     decoding: Decoding,
     policy: Any,
     win_loss: Any,
@@ -429,8 +471,11 @@ def decode_rows(
     total = 0.0
     for row in range(global_inputs.shape[0]):
         win_loss[row], no_result[row] = decode_values(raw_values[row], global_inputs[row], decoding, scalars[row])
-        place = places[symmetry[row]]
-        decode_maps(raw_policy[row], raw_ownership[row], optimism[row], place, policy[row], ownership[row])
+        place = turn.places[symmetry[row]]
+        if place.shape[0] + 1 < policy.shape[1]:
+            policy[row] = OFF_BOARD_LOGIT
+            ownership[row] = 0.0
+        decode_maps(raw_policy[row], raw_ownership[row], optimism[row], turn.points, place, policy[row], ownership[row])
         total += win_loss[row]
         for index in range(scalars.shape[1]):
             total += scalars[row, index]

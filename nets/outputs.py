@@ -107,12 +107,14 @@ def decode_values(raw: Any, global_inputs: Any, decoding: Any, scalars: Any) -> 
 
 
 @njit(cache=True, nogil=True)
-def decode_maps(raw_policy: Any, raw_ownership: Any, optimism: float, places: Any, policy: Any, ownership: Any) -> None:
+def decode_maps(
+    raw_policy: Any, raw_ownership: Any, optimism: float, points: Any, places: Any, policy: Any, ownership: Any
+) -> None:
     """Decode one row's policies [channels, A + 1] and ownership [A] back to the board's own orientation.
 
-    ``places`` [A] is where each position of the board lies in the net's tensor. Channel 1, if there is one, is the
-    optimistic policy, mixed in as logits. Writes ``policy`` [A + 1] (logits) and ``ownership`` [A] (-1..1), or [0]
-    where that is not asked for.
+    ``points`` [A] are positions of the board, ``places`` [A] where each of them lies in the net's tensor. Channel 1, if
+    there is one, is the optimistic policy, mixed in as logits. Writes ``policy`` (logits, the pass last) and
+    ``ownership`` (-1..1) at the points; that may be [0] where it is not asked for.
     """
     area = places.shape[0]
     mix = raw_policy.shape[0] > 1 and optimism != 0.0
@@ -121,9 +123,10 @@ def decode_maps(raw_policy: Any, raw_ownership: Any, optimism: float, places: An
         logit = raw_policy[0, place]
         if mix:
             logit += optimism * (raw_policy[1, place] - logit)
-        policy[position] = logit
-    for position in range(ownership.shape[0]):
-        ownership[position] = math.tanh(raw_ownership[places[position]])
+        policy[points[position] if position < area else policy.shape[0] - 1] = logit
+    if ownership.shape[0] > 0:
+        for position in range(area):
+            ownership[points[position]] = math.tanh(raw_ownership[places[position]])
 
 
 def score_mean_square(score_mean: float, score_stdev: float, no_result: float) -> float:

@@ -4,7 +4,8 @@ Knows which arrays and columns a target is read from (``common/rows.py`` names t
 loss term compares with). Does not know the formulas (``nets/losses.py``) nor where rows come from (``nets/data.py``).
 Specification: training.md 6 (augmentation), training-data.md 2 and 3 (targets), features.md 6 (symmetries).
 
-Shapes: N rows, L the tensor's edge, P = L·L + 1 moves, B score bins. All values are seen from the player to move.
+Shapes: N rows, L the tensor's edge, P = L·L + 1 moves, B score bins. A batch has the edge that its boards need, which
+may be less than that of the rows. All values are seen from the player to move.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor
 
 from common import rows as columns
-from common.rows import GlobalInput, GlobalTarget, InputPlane, PolicyTarget, QTarget, Rows, ValueTarget
+from common.rows import GlobalInput, GlobalTarget, InputPlane, PolicyTarget, QTarget, Rows, ValueTarget, score_bins
 from nets.heads import RowWeight, Target
 
 HISTORY_KEEP_PROBABILITY: Final = 0.98
@@ -41,13 +42,25 @@ def apply_symmetry(maps: npt.NDArray[Any], symmetry: int) -> npt.NDArray[Any]:
     return maps
 
 
-def _moves_symmetry(moves: npt.NDArray[Any], symmetry: int, length: int) -> npt.NDArray[Any]:
-    """``moves`` [N, C, P] under a symmetry; the pass stays."""
-    moved = np.empty_like(moves)
-    board = moves[..., :-1].reshape(*moves.shape[:-1], length, length)
-    moved[..., :-1] = apply_symmetry(board, symmetry).reshape(*moves.shape[:-1], length * length)
+def _moves(moves: npt.NDArray[Any], length: int, edge: int, symmetry: int) -> npt.NDArray[Any]:
+    """``moves`` [N, C, P] of the part of that edge, under a symmetry; the pass stays."""
+    shape = moves.shape[:-1]
+    moved = np.empty((*shape, edge * edge + 1), moves.dtype)
+    board = moves[..., :-1].reshape(*shape, length, length)[..., :edge, :edge]
+    moved[..., :-1] = apply_symmetry(board, symmetry).reshape(*shape, -1)
     moved[..., -1] = moves[..., -1]
     return moved
+
+
+def _bins(distribution: npt.NDArray[np.int8], edge: int) -> npt.NDArray[np.int8]:
+    """A score distribution [N, B] as it is recorded for tensors of that edge: what is beyond its ends is put there."""
+    beyond = (distribution.shape[1] - score_bins(edge)) // 2
+    if beyond == 0:
+        return distribution
+    bins = distribution[:, beyond:-beyond].copy()
+    bins[:, 0] += distribution[:, :beyond].sum(1, dtype=np.int8)
+    bins[:, -1] += distribution[:, -beyond:].sum(1, dtype=np.int8)
+    return bins
 
 
 def draw_history(rng: np.random.Generator, count: int) -> npt.NDArray[np.bool_]:
@@ -111,24 +124,30 @@ class RowBatch:
         return replace(self, **changed)
 
 
-def make_batch(rows: Rows, *, symmetry: int = 0, kept: npt.NDArray[np.bool_] | None = None) -> RowBatch:
-    """``rows`` under one symmetry for all of them, with the history that ``kept`` [N, 5] says (None = all of it)."""
+def make_batch(
+    rows: Rows, *, edge: int | None = None, symmetry: int = 0, kept: npt.NDArray[np.bool_] | None = None
+) -> RowBatch:
+    """``rows`` for tensors of ``edge``, under one symmetry for all of them.
+
+    ``edge`` must not be less than a board's longest side (None: that of the rows). ``kept`` [N, 5] says what is left of
+    the history (None: all of it).
+    """
+    edge = rows.length if edge is None else edge
     planes, global_inputs = rows.planes(), rows.global_inputs
     if kept is not None:
         global_inputs = global_inputs.copy()
         drop_history(planes, global_inputs, kept)
-    policy, values, q_values = rows.policy_targets, rows.value_targets, rows.q_values
-    if symmetry:
-        planes, values = apply_symmetry(planes, symmetry), apply_symmetry(values, symmetry)
-        policy = _moves_symmetry(policy, symmetry, rows.length)
-        q_values = _moves_symmetry(q_values, symmetry, rows.length)
+    planes, values = (apply_symmetry(maps[..., :edge, :edge], symmetry) for maps in (planes, rows.value_targets))
+    policy, q_values = rows.policy_targets, rows.q_values
+    if symmetry or edge < rows.length:
+        policy, q_values = (_moves(moves, rows.length, edge, symmetry) for moves in (policy, q_values))
     on_board = planes[:, InputPlane.ON_BOARD]
     return RowBatch(
         _tensor(planes),
         _tensor(global_inputs),
         _tensor(policy),
         _tensor(rows.global_targets),
-        _tensor(rows.score_distribution),
+        _tensor(_bins(rows.score_distribution, edge)),
         _tensor(values),
         _tensor(q_values),
         None if on_board.all() else torch.from_numpy(np.flatnonzero(on_board)),

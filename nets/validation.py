@@ -52,8 +52,9 @@ def row_losses(
     losses = Losses(net.config, recipe, device=device, trained=trained)
     net = net.to(device).eval()
     values, weights = [], []
+    edge = rows.largest_side()
     for first in range(0, rows.count, batch):
-        part = make_batch(rows.take(slice(first, first + batch))).to(torch.device(device))
+        part = make_batch(rows.take(slice(first, first + batch)), edge=edge).to(torch.device(device))
         targets = Targets(part)
         with torch.no_grad():
             outputs = net(part.planes.float(), part.global_inputs, full=part.full)[0]

@@ -1,12 +1,13 @@
 """Evaluations per second on one core, beside the arithmetic floor: what a large matrix product reaches there.
 
-Also how long a new net takes until its first evaluation, and the same on CUDA where a GPU is.
+Also how long a new net takes until its first evaluation, what boards smaller than the tensor cost, and the same on CUDA
+where a GPU is.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -59,11 +60,17 @@ def operations(net: Net, length: int) -> int:
     return int(counter.get_total_flops())
 
 
-def rate(evaluator: Evaluator, rows: int, clock: Callable[[], float]) -> float:
-    """Evaluations per second of full batches of scattered stones, symmetries and decoding included, as in a search."""
+def rate(evaluator: Evaluator, rows: int, clock: Callable[[], float], edges: Sequence[int] = ()) -> float:
+    """Evaluations per second of full batches of scattered stones, symmetries and decoding included, as in a search.
+
+    The boards have these ``edges`` in turn, or fill the tensor.
+    """
     batch = new_batch(rows, evaluator.length, ownership=False)
-    batch.planes[:, 0] = 1.0
-    batch.planes[:, 1] = np.random.default_rng(0).random(batch.planes[:, 1].shape) < 0.3
+    edges = edges or (evaluator.length,)
+    for first, edge in enumerate(edges):
+        board = batch.planes[first :: len(edges), :, :edge, :edge]
+        board[:, 0] = 1.0
+        board[:, 1] = np.random.default_rng(0).random(board[:, 1].shape) < 0.3
     batch.symmetry[:] = np.arange(rows) % 8
     return per_second(lambda: evaluator.run(batch, rows), rows, clock)
 
@@ -94,6 +101,16 @@ def cpu() -> None:
                 print(f"  {backend.description}, batch {rows}: {speed:,.0f}/s, {share}")
 
 
+def smaller_boards() -> None:
+    """9×9 boards in a tensor of 19×19: alone, and beside boards that fill it."""
+    net, rows, clock = Net(named("b6c96")).eval(), 64, time.process_time
+    own, larger = (make_evaluator(net, length=length) for length in (9, 19))
+    alone = rate(own, rows, clock)
+    print(f"b6c96, 9×9 boards, batch {rows}: {alone:,.0f}/s")
+    for title, edges in (("in a tensor of 19×19", (9,)), ("with every 64th board of 19×19", (9,) * 63 + (19,))):
+        print(f"  {title}: {rate(larger, rows, clock, edges) / alone:.2f} × that")
+
+
 def cuda() -> None:
     """The first GPU, in wall time."""
     clock = time.perf_counter
@@ -114,5 +131,6 @@ def cuda() -> None:
 def main() -> None:
     """Measure what this machine has."""
     cpu()
+    smaller_boards()
     if torch.cuda.is_available():
         cuda()

@@ -18,7 +18,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from nets.backends import CudaBackend, TorchBackend
+from nets.backends import BatchShape, CudaBackend, TorchBackend
 from nets.config import named
 from nets.evaluator import Batch, EvaluatorError, NetEvaluator, load_evaluator, make_evaluator, new_batch
 from nets.exchange import module_of, record_of
@@ -75,13 +75,15 @@ def lively(name: str) -> Net:
     return net
 
 
-def positions(rows: int, length: int, *, edge: int = 0, ownership: bool = True) -> Batch:
-    """Scattered stones and marks on boards of ``edge`` (0 = the tensor's) under all symmetries."""
-    random, edge = np.random.default_rng(edge or length), edge or length
+def positions(rows: int, length: int, *, edges: Sequence[int] = (), ownership: bool = True) -> Batch:
+    """Scattered stones and marks on boards of ``edges`` in turn (none: the tensor's) under all symmetries."""
+    edges = edges or (length,)
+    random = np.random.default_rng(edges)
     batch = new_batch(rows, length, ownership=ownership)
-    board = batch.planes[:, :, :edge, :edge]
-    board[:] = random.random(board.shape) < 0.15
-    board[:, 0] = 1.0
+    for first, edge in enumerate(edges):
+        board = batch.planes[first :: len(edges), :, :edge, :edge]
+        board[:] = random.random(board.shape) < 0.15
+        board[:, 0] = 1.0
     batch.global_inputs[:, 5] = random.normal(0.0, 0.5, rows)
     batch.global_inputs[:, 6] = np.arange(rows) % 2
     batch.symmetry[:] = np.arange(rows) % 8
@@ -91,7 +93,7 @@ def positions(rows: int, length: int, *, edge: int = 0, ownership: bool = True) 
 class Unchecked(NetEvaluator):
     """Uses what would fail the self-test as well."""
 
-    def _check(self, batch: Batch, full: bool) -> None:
+    def _check(self, batch: Batch, shape: BatchShape) -> None:
         """Pass."""
 
 
@@ -165,25 +167,25 @@ def card() -> Iterator[Record]:
 
 
 def exactness() -> Iterator[Record]:
-    """Outputs on CUDA against float32 on the CPU, on full boards and on smaller ones in the same tensor."""
-    for (name, length), edge in itertools.product(NETS, ("full", "smaller")):
-        size = length if edge == "full" else length - 2
+    """Outputs on CUDA against float32 on the CPU: full boards, smaller ones in the same tensor, and both mixed."""
+    for (name, length), boards in itertools.product(NETS, ("full", "smaller", "mixed")):
+        edges = {"full": (length,), "smaller": (length - 2,), "mixed": (length, length - 2, 2)}[boards]
         net, rows = lively(name), 16
-        expected, mine = positions(rows, length, edge=size), positions(rows, length, edge=size)
+        expected, mine = positions(rows, length, edges=edges), positions(rows, length, edges=edges)
         NetEvaluator(net, TorchBackend(net, length, os.cpu_count() or 1), length).run(expected, rows)
         for dtype in DTYPES:
             evaluator = on_cuda(net, length, dtype)
             evaluator.run(mine, rows)
             evaluator.close()
-            yield {"net": name, "edge": size, "length": length, "dtype": dtype} | differences(mine, expected)
+            yield {"net": name, "boards": edges, "length": length, "dtype": dtype} | differences(mine, expected)
     yield {"two_batches_under_way": "largest difference"} | _under_way_and_alone()
 
 
 def _under_way_and_alone() -> Record:
     """Batches of several sizes, submitted while others are under way, against the same one after the other."""
     evaluator = on_cuda(lively("b6c96"), 19, "float16")
-    shapes = [(256, 19), (40, 13), (1500, 19), (16, 9), (256, 13)] * 4
-    alone, together = ([positions(rows, 19, edge=edge) for rows, edge in shapes] for _ in range(2))
+    shapes = [(256, (19,)), (40, (13,)), (1500, (19,)), (16, (19, 9)), (256, (13, 7))] * 4
+    alone, together = ([positions(rows, 19, edges=edges) for rows, edges in shapes] for _ in range(2))
     for batch in alone:
         evaluator.run(batch, len(batch.symmetry))
     for wait in [evaluator.submit(batch, len(batch.symmetry)) for batch in together]:
@@ -311,7 +313,8 @@ def evaluation() -> Iterator[Record]:
                 turns = InTurn(evaluator, batch, other)
                 in_turn = rate_of(turns) * rows
                 turns.end()
-                device = rate_of(lambda lane=lane, rows=rows: (lane.launch(rows, full=True), lane.outputs())) * rows
+                shape = BatchShape(rows, length, full=True)
+                device = rate_of(lambda lane=lane, shape=shape: (lane.launch(shape), lane.outputs())) * rows
                 yield {
                     "net": name,
                     "length": length,

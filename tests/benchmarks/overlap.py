@@ -15,7 +15,7 @@ import torch
 
 from client.selfplay.orders import GameOrder, Network
 from client.selfplay.stream import StreamControl, StreamStats, play_stream
-from nets.backends import OpenVinoBackend, Raw
+from nets.backends import BatchShape, OpenVinoBackend, Raw
 from nets.config import named
 from nets.evaluator import NetEvaluator
 from nets.model import Net
@@ -33,8 +33,8 @@ class Lane(OpenVinoBackend):
         self._other = other
         self._running: Future[Raw] | None = None
 
-    def launch(self, size: int, *, full: bool) -> None:
-        self._running = self._other.submit(self.run, size, full=full)
+    def launch(self, shape: BatchShape) -> None:
+        self._running = self._other.submit(self.run, shape)
 
     def outputs(self) -> Raw:
         assert self._running is not None

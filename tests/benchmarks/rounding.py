@@ -13,7 +13,7 @@ import itertools
 import torch
 
 from nets import backends
-from nets.backends import Raw, TorchBackend
+from nets.backends import BatchShape, Raw, TorchBackend, front
 from nets.evaluator import NetEvaluator
 from nets.model import Net
 from tests.benchmarks import gpu
@@ -36,10 +36,11 @@ class Rounded(TorchBackend):
         super().__init__(net, length, 1, sizes=(4,))
         self._dtype = dtype
 
-    def run(self, size: int, *, full: bool) -> Raw:
-        inputs = (torch.from_numpy(array[:size]).to(self._dtype) for array in (self.planes, self.global_inputs))
+    def run(self, shape: BatchShape) -> Raw:
+        arrays = front(self.planes, shape), self.global_inputs[: shape.rows]
+        inputs = (torch.from_numpy(array).to(self._dtype) for array in arrays)
         with torch.inference_mode():
-            return Raw(*(output.numpy() for output in self._flat[full](*inputs)))
+            return Raw(*(output.numpy() for output in self._flat[shape.full](*inputs)))
 
 
 def main() -> None:

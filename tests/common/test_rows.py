@@ -9,9 +9,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis.strategies import integers, lists, tuples
 
 from common import npz, rows
-from common.rows import ARRAYS, GlobalTarget, Limits, QTarget, Rows, RowsError, ValueTarget, read_npz, to_npz, write_npz
+from common.rows import (
+    ARRAYS,
+    GlobalTarget,
+    InputPlane,
+    Limits,
+    QTarget,
+    Rows,
+    RowsError,
+    ValueTarget,
+    read_npz,
+    to_npz,
+    write_npz,
+)
 from tests.oracles import oracle_path
 
 REAL = ("clean/068D2E26735BF995.npz", "clean/9743EDBE9FA406E4.npz", "full/DA6A99A477DB6BDE.npz")
@@ -249,6 +263,16 @@ def test_flipped_bytes_never_escape_as_another_error() -> None:
         except RowsError:
             refused += 1
     assert refused > 100
+
+
+@given(lists(tuples(integers(1, 7), integers(1, 7)), max_size=4))
+def test_largest_side(sizes: list[tuple[int, int]]) -> None:
+    made, planes = Rows.zeros(len(sizes), 7), np.zeros((len(sizes), rows.NUM_PLANES, 7, 7), np.uint8)
+    for board, (height, width) in zip(planes, sizes, strict=True):
+        board[InputPlane.ON_BOARD, :height, :width] = 1
+    planes[:, InputPlane.ON_BOARD + 1] = 1
+    made.packed_planes[:] = rows.pack_planes(planes)
+    assert made.largest_side() == max(map(max, sizes), default=7)
 
 
 def test_nobody_writes_bad_rows(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from common.rows import (
@@ -45,6 +47,24 @@ def made_rows(count: int, length: int, seed: int = 0, *, smallest: int | None = 
     rows.q_values[:, QTarget.VISITS] = rng.integers(1, 50, searched.shape) * searched
     rows.check()
     return rows
+
+
+def in_larger_tensors(rows: Rows, length: int) -> Rows:
+    """The same boards in tensors of edge ``length``; scores must lie well within the bins."""
+    edge, count = rows.length, rows.count
+    larger = replace(Rows.zeros(count, length), global_inputs=rows.global_inputs, global_targets=rows.global_targets)
+    planes = np.zeros((count, 22, length, length), np.uint8)
+    planes[..., :edge, :edge] = rows.planes()
+    larger.packed_planes[:] = pack_planes(planes)
+    larger.value_targets[..., :edge, :edge] = rows.value_targets
+    for new, old in ((larger.policy_targets, rows.policy_targets), (larger.q_values, rows.q_values)):
+        board = new[..., :-1].reshape(*new.shape[:-1], length, length)
+        board[..., :edge, :edge] = old[..., :-1].reshape(*old.shape[:-1], edge, edge)
+        new[..., :-1], new[..., -1] = board.reshape(*new.shape[:-1], -1), old[..., -1]
+    beyond = length**2 - edge**2
+    larger.score_distribution[:, beyond:-beyond] = rows.score_distribution
+    larger.check()
+    return larger
 
 
 def _fill_columns(columns: np.ndarray, rng: np.random.Generator) -> None:

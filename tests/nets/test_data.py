@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from common.npz import RowsError
-from common.rows import ARRAYS, GlobalTarget, Rows, read_npz, write_npz
+from common.rows import ARRAYS, GlobalTarget, InputPlane, Rows, read_npz, write_npz
 from nets.data import (
     Augmentation,
     Batches,
@@ -32,7 +32,7 @@ from nets.data import (
 )
 from nets.targets import apply_symmetry
 from nets.window import WindowConfig
-from tests.nets.made_rows import made_rows
+from tests.nets.made_rows import in_larger_tensors, made_rows
 from tests.oracles import oracle_path
 
 LENGTH = 5
@@ -168,6 +168,21 @@ def test_batches_go_on_from_any_position(folder: Path, stop: int) -> None:
     rest.close()
     assert len(got) == len(expected) - stop
     assert all(torch.equal(one, other) for one, other in zip(got, expected[stop:], strict=True))
+
+
+def test_batches_have_the_edge_that_the_boards_of_their_chunk_need(tmp_path: Path) -> None:
+    """The same for all processes, though the boards of one's share may all be smaller."""
+    small, large = in_larger_tensors(made_rows(30, 5), 9), made_rows(1, 9)
+    for name, rows in (("small", small), ("mixed", Rows.concatenate([small, large]))):
+        (tmp_path / name).mkdir()
+        write_npz(rows, tmp_path / name / "0.npz")
+    batches = list(Batches(plan_of(tmp_path / "small", length=9), batch=10, seed=1))
+    assert len(batches) == 3
+    assert all(batch.planes.shape[-1] == 5 and batch.full for batch in batches)
+    for rank in range(2):
+        shares = list(Batches(plan_of(tmp_path / "mixed", length=9), batch=10, seed=1, rank=rank, world=2))
+        assert all(batch.planes.shape[-1] == 9 for batch in shares)
+        assert any((batch.planes[:, InputPlane.ON_BOARD].sum((1, 2)) == 25).all() for batch in shares)
 
 
 def test_processes_share_a_joint_batch(folder: Path) -> None:

@@ -7,18 +7,16 @@ modules' on the processor.
 
 from __future__ import annotations
 
-import logging
 import sys
 from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from nets import backends
 from nets.averaging import Averager
-from nets.backends import Flat, OutOfMemory, Raw, TorchBackend
+from nets.backends import CudaBackend, Flat, TorchBackend
 from nets.config import named
 from nets.evaluator import TOLERANCE_16, NetEvaluator, make_evaluator
 from nets.losses import Losses, SekiScale, seki_share
@@ -28,6 +26,7 @@ from nets.targets import Targets, make_batch
 from nets.training_config import recipe_config
 from tests.benchmarks import gpu
 from tests.benchmarks.rounding import Rounded
+from tests.nets import stand_in_cuda
 from tests.nets.made_rows import made_rows
 
 META = torch.device("meta")
@@ -80,12 +79,12 @@ def test_losses_and_gradients_stay_on_the_device(
     assert all(gradient.device == META for gradient in found)
 
 
-@pytest.mark.parametrize("edge", [7, 5])
+@pytest.mark.parametrize("edges", [(7,), (7, 5)])
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("name", FAMILIES[:4])
-def test_sixteen_bits_pass_the_self_tests_limit(name: str, dtype: torch.dtype, edge: int) -> None:
+def test_sixteen_bits_pass_the_self_tests_limit(name: str, dtype: torch.dtype, edges: tuple[int, ...]) -> None:
     net = gpu.lively(name)
-    wanted, found = gpu.positions(8, 7, edge=edge), gpu.positions(8, 7, edge=edge)
+    wanted, found = gpu.positions(8, 7, edges=edges), gpu.positions(8, 7, edges=edges)
     for batch, backend in ((wanted, TorchBackend(net, 7, 1, sizes=(4,))), (found, Rounded(net, 7, dtype))):
         NetEvaluator(net, backend, 7).run(batch, 8)
     largest = gpu.differences(found, wanted)
@@ -105,20 +104,33 @@ def test_memory_that_fails_while_a_graph_is_recorded() -> None:
     assert not backends._is_out_of_memory(RuntimeError("an illegal memory access was encountered"))
 
 
-def test_smaller_batches_where_memory_is_short(caplog: pytest.LogCaptureFixture) -> None:
-    class Small(TorchBackend):
-        def run(self, size: int, *, full: bool) -> Raw:
-            if size > 4:
-                raise OutOfMemory("no memory")
-            return super().run(size, full=full)
-
-    net = gpu.lively("b2c16")
-    wanted, found = gpu.positions(20, 7), gpu.positions(20, 7)
-    NetEvaluator(net, TorchBackend(net, 7, 1), 7).run(wanted, 20)
-    with caplog.at_level(logging.WARNING):
-        NetEvaluator(net, Small(net, 7, 1), 7).run(found, 20)
-    np.testing.assert_allclose(found.policy, wanted.policy, atol=1e-4)
-    assert "smaller ones" in caplog.text
+@pytest.mark.parametrize(("name", "at_once"), [(FAMILIES[0], False), (FAMILIES[0], True), (FAMILIES[3], False)])
+def test_batches_under_way_on_a_device(monkeypatch: pytest.MonkeyPatch, name: str, at_once: bool) -> None:
+    """The code of a GPU's lanes, streams and graphs on a stand-in: outputs are those of one batch after the other."""
+    net = gpu.lively(name)
+    shapes = [(40, (7,)), (3, (5,)), (17, (7, 4)), (40, (7,)), (16, (5,)), (1, (6,)), (64, (7, 3))]
+    wanted, found = ([gpu.positions(rows, 7, edges=edges) for rows, edges in shapes] for _ in range(2))
+    reference = NetEvaluator(net, TorchBackend(net, 7, 1), 7)
+    for batch in wanted:
+        reference.run(batch, len(batch.symmetry))
+    stand_in_cuda.pretend(monkeypatch, at_once=at_once)
+    monkeypatch.setattr(backends, "CUDA_SIZES", (1, 4, 16, 64))
+    backend = CudaBackend(net, 7, torch.device("cpu"), torch.float32)
+    evaluator = NetEvaluator(net, backend, 7)
+    for again in range(2):  # the first time, graphs are recorded and proved in between
+        waits = [evaluator.submit(batch, len(batch.symmetry)) for batch in found]
+        assert len(evaluator._under_way) == again + 1 <= evaluator.lanes == 2
+        assert bool(backend._stream.pending) is not at_once
+        for wait in waits:
+            wait()
+        assert not evaluator._under_way
+        for mine, other in zip(found, wanted, strict=True):
+            assert max(gpu.differences(mine, other).values()) < 1e-4
+            for array in (mine.policy, mine.win_loss, mine.no_result, mine.scalars, mine.ownership):
+                array[:] = again
+    evaluator.submit(found[0], 40)
+    evaluator.close()
+    assert not backend._stream.pending
 
 
 def test_a_machine_without_openvino_uses_torch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
-from hypothesis.strategies import booleans, integers
+from hypothesis.strategies import booleans, integers, lists, sampled_from, tuples
 
 from common.go.symmetry import symmetry_table
 from nets import backends
-from nets.backends import CPU_SIZES, OpenVinoBackend, OutOfMemory, Raw, TorchBackend
+from nets.backends import CPU_SIZES, BatchShape, OpenVinoBackend, OutOfMemory, Raw, TorchBackend
 from nets.config import named
 from nets.evaluator import (
     Batch,
@@ -27,6 +27,7 @@ from nets.evaluator import (
     NetEvaluator,
     Precision,
     UniformEvaluator,
+    common_edge,
     load_evaluator,
     make_evaluator,
     new_batch,
@@ -269,10 +270,10 @@ def test_pieces(count: int, expected: list[int]) -> None:
 class SmallDevice(TorchBackend):
     """Has memory for batches of four rows only."""
 
-    def run(self, size: int, *, full: bool) -> Raw:
-        if size > 4:
+    def run(self, shape: BatchShape) -> Raw:
+        if shape.rows > 4:
             raise OutOfMemory("no memory")
-        return super().run(size, full=full)
+        return super().run(shape)
 
 
 def test_out_of_memory_means_smaller_batches(caplog: pytest.LogCaptureFixture) -> None:
@@ -294,26 +295,100 @@ def test_ownership_is_left_out_where_it_is_not_asked_for(evaluator: Evaluator) -
         np.testing.assert_array_equal(getattr(part, name), getattr(whole, name))
 
 
+class Watched(OpenVinoBackend):
+    """Remembers what it was asked for."""
+
+    def __init__(self, net: Net, length: int) -> None:
+        super().__init__(net, length, 1, sixteen_bit=False)
+        self.shapes: list[BatchShape] = []
+
+    def run(self, shape: BatchShape) -> Raw:
+        self.shapes.append(shape)
+        return super().run(shape)
+
+
+@pytest.fixture(scope="module")
+def watched() -> NetEvaluator:
+    net = mini(NETS[0])
+    return NetEvaluator(net, Watched(net, LENGTH), LENGTH)
+
+
+def boards(rows: int, sizes: list[tuple[int, int]]) -> Batch:
+    """Random rows on boards of these (height, width) in turn."""
+    batch = random_batch(rows, LENGTH, full=True)
+    for row in range(rows):
+        height, width = sizes[row % len(sizes)]
+        batch.planes[row, :, height:] = batch.planes[row, :, :, width:] = 0.0
+    return batch
+
+
+EDGES = integers(1, LENGTH)
+
+
+@settings(max_examples=200, deadline=None)
+@given(lists(tuples(EDGES, EDGES) | EDGES.map(lambda edge: (edge, edge)), min_size=1, max_size=3))
+def test_common_edge(sizes: list[tuple[int, int]]) -> None:
+    one_square = len(set(sizes)) == 1 and sizes[0][0] == sizes[0][1]
+    assert common_edge(boards(len(sizes), sizes).planes) == (sizes[0][0] if one_square else LENGTH)
+    assert common_edge(boards(1, sizes).planes[:0]) == LENGTH
+
+
+@pytest.mark.parametrize("edge", [1, 2, 5, 6])
+def test_boards_of_one_size_are_all_that_is_computed(watched: NetEvaluator, edge: int) -> None:
+    """They give what they give beside others, where masks are needed, and what they give in tensors of their own."""
+    rows, backend = 13, watched._backend
+    alone, beside, own = boards(rows, [(edge, edge)]), boards(rows + 1, [(LENGTH, LENGTH)]), new_batch(rows, edge)
+    for name in ("planes", "global_inputs", "symmetry", "optimism"):
+        getattr(beside, name)[:rows] = getattr(alone, name)
+        getattr(own, name)[:] = getattr(alone, name)[:, :, :edge, :edge] if name == "planes" else getattr(alone, name)
+    for name in OUTPUTS:
+        getattr(alone, name)[:] = np.nan  # whatever was there is no output
+    assert isinstance(backend, Watched)
+    backend.shapes.clear()
+    watched.run(alone, rows)
+    assert {shape[1:] for shape in backend.shapes} == {(edge, True)}
+    backend.shapes.clear()
+    watched.run(beside, rows + 1)
+    assert {shape[1:] for shape in backend.shapes} == {(LENGTH, False)}
+    made = NetEvaluator(watched._net, TorchBackend(watched._net, edge, 1), edge)
+    made.run(own, rows)
+
+    def on_board(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        length = math.isqrt(values.shape[1])
+        return values.reshape(rows, length, length)[:, :edge, :edge]
+
+    for other in (beside, own):
+        for name in ("win_loss", "no_result", "scalars"):
+            np.testing.assert_allclose(getattr(other, name)[:rows], getattr(alone, name), atol=2e-4, rtol=2e-4)
+        for name in ("policy", "ownership"):
+            mine, others = (getattr(batch, name)[:rows, : batch.ownership.shape[1]] for batch in (alone, other))
+            np.testing.assert_allclose(on_board(others), on_board(mine), atol=2e-4, rtol=2e-4)
+        np.testing.assert_allclose(other.policy[:rows, -1], alone.policy[:, -1], atol=2e-4, rtol=2e-4)
+    assert (alone.policy.reshape(-1, LENGTH**2 + 1)[:, LENGTH**2 - 1] < -1000).all()
+    assert np.isfinite(alone.policy).all()
+    assert np.isfinite(alone.ownership).all()
+
+
 class LateLane(TorchBackend):
     """Reads its inputs when its outputs are asked for, which may be the last moment on a device."""
 
     def __init__(self, net: Net, device: LateDevice) -> None:
         super().__init__(net, LENGTH, 1, device.sizes)
         self._device = device
-        self._launched: tuple[int, bool] | None = None
+        self._launched: BatchShape | None = None
 
-    def launch(self, size: int, *, full: bool) -> None:
+    def launch(self, shape: BatchShape) -> None:
         assert self._launched is None, "launched again before the outputs were taken"
-        if size > self._device.memory:
+        if shape.rows > self._device.memory:
             raise OutOfMemory("no memory")
-        self._launched = size, full
+        self._launched = shape
         self._device.under_way.append(self)
 
     def outputs(self) -> Raw:
         assert self._launched is not None, "nothing was launched"
         assert self._device.under_way.pop(0) is self, "waits for a later batch than the oldest"
-        (size, full), self._launched = self._launched, None
-        return self.run(size, full=full)
+        shape, self._launched = self._launched, None
+        return self.run(shape)
 
 
 class LateDevice:
@@ -344,10 +419,12 @@ class SubmittedBatches(RuleBasedStateMachine):
         self.waiting: list[tuple[Batch, Batch, Callable[[], None]]] = []
         self.seed = 0
 
-    @rule(rows=integers(0, 14), full=booleans())
-    def submit(self, rows: int, full: bool) -> None:
+    @rule(rows=integers(0, 14), full=booleans(), edge=sampled_from([LENGTH, 4]))
+    def submit(self, rows: int, full: bool, edge: int) -> None:
         self.seed += 1
         mine, other = (random_batch(max(rows, 1), LENGTH, full=full, seed=self.seed) for _ in range(2))
+        for batch in (mine, other):
+            batch.planes[:, :, edge:] = batch.planes[:, :, :, edge:] = 0.0
         self.other.run(other, rows)
         self.waiting.append((mine, other, self.evaluator.submit(mine, rows)))
 
@@ -392,7 +469,7 @@ def test_a_bad_batch_is_told_where_it_is_waited_for() -> None:
 
 
 class NoDevice(TorchBackend):
-    def run(self, size: int, *, full: bool) -> Raw:
+    def run(self, shape: BatchShape) -> Raw:
         raise OutOfMemory("no memory")
 
 
@@ -422,8 +499,8 @@ def test_a_damaged_net_is_refused_at_the_start() -> None:
 class WrongOpenVino(OpenVinoBackend):
     """Computes something else than the net."""
 
-    def run(self, size: int, *, full: bool) -> Raw:
-        raw = super().run(size, full=full)
+    def run(self, shape: BatchShape) -> Raw:
+        raw = super().run(shape)
         return raw._replace(values=raw.values + 1.0 * np.arange(raw.values.shape[1], dtype=np.float32))
 
 
@@ -439,9 +516,9 @@ class WrongAt(OpenVinoBackend):
 
     wrong = (16, True)
 
-    def run(self, size: int, *, full: bool) -> Raw:
-        raw = super().run(size, full=full)
-        return raw._replace(policy=raw.policy[:, :, ::-1].copy()) if (size, full) == self.wrong else raw
+    def run(self, shape: BatchShape) -> Raw:
+        raw = super().run(shape)
+        return raw._replace(policy=raw.policy[:, :, ::-1].copy()) if (shape.rows, shape.full) == self.wrong else raw
 
 
 @pytest.mark.parametrize("wrong", [(16, True), (64, False), (1, False), (4, False)])
@@ -465,10 +542,10 @@ def test_every_size_and_graph_is_compared_before_its_first_use(
 
 def test_a_size_that_fails_in_play_loses_no_batch_under_way() -> None:
     class Failing(LateLane):
-        def run(self, size: int, *, full: bool) -> Raw:
-            if size == 8:
+        def run(self, shape: BatchShape) -> Raw:
+            if shape.rows == 8:
                 raise RuntimeError("the driver has crashed")
-            return super().run(size, full=full)
+            return super().run(shape)
 
     net = mini(NETS[0])
     device = LateDevice(net)

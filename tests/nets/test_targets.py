@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 import torch
 
+from common.derive import score_distributions
 from common.rows import GlobalInput, InputPlane, Rows, pack_planes
 from nets.heads import RowWeight, Target
 from nets.targets import Targets, apply_symmetry, draw_history, drop_history, make_batch
-from tests.nets.made_rows import made_rows
+from tests.nets.made_rows import in_larger_tensors, made_rows
 
 
 @pytest.mark.parametrize("symmetry", range(8))
@@ -103,6 +106,31 @@ def test_targets_have_names_shapes_and_sums() -> None:
         torch.testing.assert_close(targets[name].sum(dim=1), torch.ones(6))
     assert targets.area.tolist() == rows.planes()[:, 0].sum(axis=(1, 2)).tolist()
     assert {int(value) for kind in RowWeight for value in targets.weight(kind)} <= {0, 1}
+
+
+@pytest.mark.parametrize("symmetry", range(8))
+@pytest.mark.parametrize("smallest", [5, 2])
+def test_a_batch_is_cut_to_the_edge_that_its_boards_need(symmetry: int, smallest: int) -> None:
+    """Boards recorded in larger tensors give the batch that they give in tensors of their own."""
+    rows = made_rows(9, 5, smallest=smallest)
+    kept = draw_history(np.random.default_rng(1), 9)
+    expected = make_batch(rows, symmetry=symmetry, kept=kept)
+    batch = make_batch(in_larger_tensors(rows, 8), edge=5, symmetry=symmetry, kept=kept)
+    for field in fields(batch):
+        one, other = getattr(batch, field.name), getattr(expected, field.name)
+        assert one is other is None or torch.equal(one, other), field.name
+        assert one is None or one.is_contiguous()
+    assert batch.full is (smallest == 5)
+
+
+def test_scores_beyond_the_bins_of_a_cut_batch_go_to_their_ends() -> None:
+    """As they are recorded for tensors of that edge."""
+    scores = np.concatenate([np.arange(-90, 91, 0.5), np.arange(-87, 88, 0.7)])
+    exists = np.arange(len(scores)) % 17 > 0
+    rows = Rows.zeros(len(scores), 9)
+    rows.score_distribution[:] = score_distributions(scores, exists, 9)
+    batch = make_batch(rows, edge=5)
+    np.testing.assert_array_equal(batch.score_distribution.numpy(), score_distributions(scores, exists, 5))
 
 
 def test_a_batch_knows_whether_its_boards_fill_the_tensor() -> None:
