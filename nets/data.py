@@ -13,6 +13,7 @@ generator's state.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import queue
@@ -40,6 +41,8 @@ _TRAIN: Final = "train"
 _VALIDATION: Final = "val"
 _SHUFFLED: Final = "train.json"
 """Folders of a shuffler's output, and the file that it writes last (training-data.md 6)."""
+_NAME_DIGITS: Final = 13
+"""Digits of a name's hash that decide whether a file is for validation (training-data.md 6)."""
 _READERS: Final = min(4, os.cpu_count() or 1)
 """Threads that read the files of a chunk; nearly all of it is inflating, which does not hold Python's lock."""
 
@@ -76,31 +79,39 @@ class DataFolder:
     """The row files below some folders; looks again when asked, and opens only what is new.
 
     A file that cannot be read is left out, with one warning in the log. Of the outputs of KataGo's shuffler, which lie
-    beside each other and repeat most rows, the newest complete one counts, without what it keeps for validation.
+    beside each other and repeat most rows, the newest complete one counts. What it keeps for validation, and of other
+    files ``validation_share``, is not trained on (training-data.md 6).
     """
 
-    def __init__(self, folders: Sequence[str | Path]) -> None:
+    def __init__(self, folders: Sequence[str | Path], *, validation_share: float = 0.0) -> None:
         self.folders = [Path(folder) for folder in folders]
+        self.validation: list[DataFile] = []
+        """Files for validation when last looked at, oldest first."""
+        self.validation_share = validation_share
         self._known: dict[str, DataFile] = {}
         self.refused: dict[str, str] = {}
         """Path -> reason, of files that could not be read when last looked at."""
 
     def scan(self) -> list[DataFile]:
-        """All readable files with at least one row, oldest first. Raises ``FileNotFoundError`` for a missing folder."""
+        """All readable files to train on, oldest first. Raises ``FileNotFoundError`` for a missing folder."""
         found: dict[str, DataFile] = {}
+        kept: set[str] = set()
         for folder in self.folders:
             if folder.is_file():
                 raise NotADirectoryError(f"{folder} is a file; give the folder that it lies in")
             if not folder.is_dir():
                 raise FileNotFoundError(f"the data folder {folder} does not exist")
             for path in _newest_shuffle(folder).rglob("*.npz"):
-                if path.parent == folder or not _is_for_validation(path):
-                    with suppress(FileNotFoundError):  # a file may go while we look
-                        self._look(path, found)
+                with suppress(FileNotFoundError):  # a file may go while we look
+                    self._look(path, found)
+                if _is_for_validation(path, folder, self.validation_share):
+                    kept.add(str(path))
         self._known = found
         self.refused = {path: reason for path, reason in self.refused.items() if path in found}
         usable = [file for file in found.values() if file.rows > 0]
-        return sorted(usable, key=lambda file: (file.modified, file.path))
+        usable.sort(key=lambda file: (file.modified, file.path))
+        self.validation = [file for file in usable if file.path in kept]
+        return [file for file in usable if file.path not in kept]
 
     def leave_out(self, error: UnusableFile) -> None:
         """Do without a file whose content turned out to be unusable, until it is written anew; says so in the log."""
@@ -139,9 +150,13 @@ def _newest_shuffle(folder: Path) -> Path:
     return max((path.parent for path in folder.glob(f"*/{_SHUFFLED}")), default=folder)
 
 
-def _is_for_validation(path: Path) -> bool:
-    """Whether a shuffler kept the file for validation."""
-    return path.parent.name == _VALIDATION and (path.parent.parent / _TRAIN).is_dir()
+def _is_for_validation(path: Path, folder: Path, share: float) -> bool:
+    """Whether a shuffler kept the file for validation, unless ``folder`` asks for that; else its name decides."""
+    kind, beside = path.parent.name, path.parent.parent
+    if kind in (_TRAIN, _VALIDATION) and (beside / _TRAIN).is_dir() and (beside / _VALIDATION).is_dir():
+        return kind == _VALIDATION and path.parent != folder
+    digits = hashlib.md5(path.name.encode(), usedforsecurity=False).hexdigest()[:_NAME_DIGITS]
+    return int(digits, 16) / 16**_NAME_DIGITS >= 1.0 - share
 
 
 _SHOWN_DAMAGES: Final = 3
@@ -172,8 +187,29 @@ def newest_rows(folder: DataFolder, count: int, length: int | None = None) -> Ro
 
     Files that cannot be read are left out. ``LookupError`` says why there are no rows.
     """
+    parts = _newest_files(folder, folder.scan(), count, length)
+    if not parts:
+        raise LookupError(no_rows(folder))
+    return Rows.concatenate(parts).take(slice(0, count))
+
+
+def validation_rows(folder: DataFolder, count: int, length: int) -> Rows | None:
+    """At most ``count`` rows of the newest files for validation, evenly spread over them; None if there are none."""
+    trained_on = folder.scan()
+    parts = _newest_files(folder, folder.validation, count, length)
+    if not parts:
+        if folder.validation_share:
+            share = folder.validation_share
+            _log.warning("nothing to validate on: of %d files, none falls into a share of %g", len(trained_on), share)
+        return None
+    rows = Rows.concatenate(parts)
+    return rows.take(np.linspace(0, rows.count - 1, min(count, rows.count)).astype(np.intp))
+
+
+def _newest_files(folder: DataFolder, files: Sequence[DataFile], count: int, length: int | None) -> list[Rows]:
+    """The rows of as many of the newest ``files`` as hold ``count``, or of all."""
     parts: list[Rows] = []
-    for file in reversed(folder.scan()):
+    for file in reversed(files):
         if sum(rows.count for rows in parts) >= count:
             break
         try:
@@ -181,9 +217,7 @@ def newest_rows(folder: DataFolder, count: int, length: int | None = None) -> Ro
             length = parts[-1].length
         except UnusableFile as error:
             folder.leave_out(error)
-    if not parts:
-        raise LookupError(no_rows(folder))
-    return Rows.concatenate(parts).take(slice(0, count))
+    return parts
 
 
 def in_window(files: Sequence[DataFile], config: WindowConfig) -> list[DataFile]:

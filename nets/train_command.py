@@ -7,7 +7,7 @@ import dataclasses
 import shlex
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -68,6 +68,13 @@ def add_train(commands: Any) -> None:
     )
     train.add_argument("--min-rows", type=positive, help="rows before training begins, and the window's start (250000)")
     train.add_argument("--reuse", type=share, help="samples per new row, 0 = no limit (4, paper: no limit)")
+    train.add_argument(
+        "--validation",
+        type=share,
+        default=0.0,
+        metavar="SHARE",
+        help="of the files, not to train on but to report losses on after each epoch, as on a shuffler's val (0)",
+    )
     train.add_argument("--without", nargs="*", default=[], metavar="TERM", help="loss terms to switch off")
     train.add_argument("--slice-steps", type=positive, default=200, help="steps between reports")
     train.add_argument(
@@ -94,7 +101,8 @@ def _train(options: argparse.Namespace) -> int:
 
 def _trainer(options: argparse.Namespace, device: torch.device, processes: Processes) -> Trainer:
     initial = load_net(options.start_from, seed=options.seed).net if options.start_from else None
-    config, folder = _train_config(options, initial), DataFolder(options.data)
+    config = _train_config(options, initial)
+    folder = DataFolder(options.data, validation_share=config.validation_share)
     length = processes.from_first(_length(options, folder) if processes.is_first else None)
     return Trainer(
         dataclasses.replace(config, length=length),
@@ -146,6 +154,7 @@ def _train_config(options: argparse.Namespace, initial: Net | None) -> TrainConf
     return dataclasses.replace(
         config,
         seed=options.seed,
+        validation_share=options.validation,
         precision=options.precision,
         recipe=dataclasses.replace(config.recipe, scales=dict.fromkeys(options.without, 0.0)),
         optimizer=dataclasses.replace(config.optimizer, **update),
@@ -194,6 +203,8 @@ def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processe
             )
             if report.steps:
                 say(_line(report), flush=True)
+            if report.validation:
+                say(f"{report.samples:>12,} samples  validation {_shown(report.validation)}", flush=True)
             if report.outcome is Outcome.EPOCH_DONE or time.monotonic() - saved >= options.checkpoint_seconds:
                 trainer.save()
                 saved = time.monotonic()
@@ -246,6 +257,9 @@ def _where(trainer: Trainer, checkpoint: Path, output: Path) -> str:
 
 
 def _line(report: SliceReport) -> str:
-    shown = [name for name in ("total", "policy", "value", "ownership") if name in report.losses]
-    losses = "  ".join(f"{name} {report.losses[name]:.4f}" for name in shown)
-    return f"{report.samples:>12,} samples  {losses}  {report.samples_per_second:,.0f}/s"
+    return f"{report.samples:>12,} samples  {_shown(report.losses)}  {report.samples_per_second:,.0f}/s"
+
+
+def _shown(losses: Mapping[str, float]) -> str:
+    names = (name for name in ("total", "policy", "value", "ownership") if name in losses)
+    return "  ".join(f"{name} {losses[name]:.4f}" for name in names)

@@ -22,7 +22,18 @@ from torch import Tensor
 
 from nets.averaging import Averager
 from nets.checkpoint import Checkpoint, CheckpointError, CheckpointFolder, OtherTrainingError, read
-from nets.data import Batches, DataFile, DataFolder, Plan, Position, UnusableFile, in_window, make_plan, usable_batches
+from nets.data import (
+    Batches,
+    DataFile,
+    DataFolder,
+    Plan,
+    Position,
+    UnusableFile,
+    in_window,
+    make_plan,
+    usable_batches,
+    validation_rows,
+)
 from nets.export import export_net
 from nets.losses import Losses, LossResult, SekiScale, seki_share
 from nets.metrics import JsonLines, TermMeans
@@ -31,10 +42,14 @@ from nets.optimizer import Optimizer
 from nets.processes import Processes
 from nets.targets import RowBatch, Targets
 from nets.training_config import Precision, TrainConfig, changes_between
+from nets.validation import joined, row_losses
 from nets.window import TrainBucket, countable_rows
 
 _log = logging.getLogger(__name__)
 
+VALIDATION_ROWS: Final = 4096
+"""Rows that losses are measured on after an epoch, at most."""
+_VALIDATION_BATCH: Final = 256
 _AUTOCAST: Final = {Precision.BFLOAT16: torch.bfloat16, Precision.FLOAT16: torch.float16}
 
 
@@ -63,6 +78,8 @@ class SliceReport:
     samples_per_second: float
     waiting_share: float
     """Share of the time spent waiting for batches."""
+    validation: dict[str, float]
+    """Mean losses of the averaged net on rows that are not trained on, by term; measured where an epoch ended."""
 
 
 class LossScale:
@@ -166,7 +183,9 @@ class Trainer:
                 self._end_epoch()
                 outcome = Outcome.EPOCH_DONE
                 break
-        return self._report(outcome, steps, time.monotonic() - begin, waited)
+        seconds = time.monotonic() - begin
+        validation = self._validated(stop) if outcome is Outcome.EPOCH_DONE else {}
+        return self._report(outcome, steps, seconds, waited, validation)
 
     def step(self) -> LossResult:
         """Train one batch and return its losses. Raises ``LookupError`` where data is wanting."""
@@ -178,11 +197,14 @@ class Trainer:
             self._end_epoch()
         return result
 
-    def _report(self, outcome: Outcome, steps: int, seconds: float, waited: float) -> SliceReport:
+    def _report(
+        self, outcome: Outcome, steps: int, seconds: float, waited: float, validation: dict[str, float]
+    ) -> SliceReport:
         self.processes.sum_(self.means.tensors())
         losses = self.means.means(self.processes.world) if steps else {}
         rate = steps * self.config.batch / seconds if seconds > 0 else 0.0
-        report = SliceReport(outcome, steps, self.samples, self.rows, losses, rate, waited / max(seconds, 1e-9))
+        waiting = waited / max(seconds, 1e-9)
+        report = SliceReport(outcome, steps, self.samples, self.rows, losses, rate, waiting, validation)
         if steps and self.metrics is not None and self.processes.is_first:
             self.metrics.append(
                 {
@@ -194,10 +216,28 @@ class Trainer:
                     "gradient_cap": None if self.optimizer.cap == float("inf") else self.optimizer.cap,
                     "rates": self.optimizer.rates(),
                     "samples_per_second": round(rate, 1),
-                    "waiting_share": round(report.waiting_share, 4),
+                    "waiting_share": round(waiting, 4),
                 }
+                | ({"validation": validation} if validation else {})
             )
         return report
+
+    def _validated(self, stop: Callable[[], bool]) -> dict[str, float]:
+        """Losses of the averaged net on rows for validation; {} if there are none, or it is asked to stop.
+
+        The first process measures, the others go on to wait for it.
+        """
+        rows = validation_rows(self.folder, VALIDATION_ROWS, self.config.length) if self.processes.is_first else None
+        if rows is None:
+            return {}
+        net, parts = self.averager.averaged_net(), []
+        for first in range(0, rows.count, _VALIDATION_BATCH):
+            if stop():
+                return {}
+            part = rows.take(slice(first, first + _VALIDATION_BATCH))
+            recipe, needed = self.config.recipe, self.losses.needed
+            parts.append(row_losses(net, part, recipe, trained=needed, device=self.device))
+        return joined(parts).means()
 
     # -------------------------------------------------------------------------------------------------------- steps
 

@@ -45,6 +45,8 @@ class TrainConfig:
     limit_reuse: bool = True
     """Whether an epoch waits for the train bucket."""
     augmentation: Augmentation = field(default_factory=Augmentation)
+    validation_share: float = 0.0
+    """Share of the files, chosen by their names, that is not trained on; losses on it are reported after each epoch."""
     precision: Precision = Precision.FLOAT32
     chunk_bytes: int = 512 << 20
     """Memory for the rows that are shuffled together; as much again is for those that are read meanwhile."""
@@ -52,6 +54,8 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if self.batch < 1 or self.length < 2 or self.chunk_bytes < 1:
             raise ValueError("batch, length and chunk_bytes must be positive")
+        if not 0 <= self.validation_share < 1:
+            raise ValueError("validation_share must be at least 0 and less than 1")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; ``from_json`` turns it back."""

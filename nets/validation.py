@@ -63,6 +63,12 @@ def row_losses(
     return RowLosses(losses.names, torch.cat(values, dim=1), torch.cat(weights, dim=1))
 
 
+def joined(parts: Sequence[RowLosses]) -> RowLosses:
+    """All rows of ``parts``, at least one, which have the same terms."""
+    values, weights = (torch.cat([getattr(part, name) for part in parts], dim=1) for name in ("values", "weights"))
+    return RowLosses(parts[0].names, values, weights)
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One term of two nets on the same rows."""

@@ -50,6 +50,9 @@ class TrainingMetric(models.Model):
     samples = models.PositiveBigIntegerField()
     rows = models.PositiveBigIntegerField()
     losses = models.JSONField(help_text="Term -> mean.")
+    validation = models.JSONField(
+        default=dict, blank=True, help_text="Term -> mean on rows that are not trained on, where an epoch ended."
+    )
     samples_per_second = models.FloatField()
     waiting_share = models.FloatField(help_text="Share of the time spent waiting for data.")
     created_at = models.DateTimeField(auto_now=True)

@@ -47,11 +47,31 @@ def sizes(run: Run) -> list[Size]:
     return [Size(run, name) for name in (run.architecture, run.next_architecture) if name]
 
 
+def loss_curves(run: Run) -> dict[str, list[LossPoint]]:
+    """What a run's sizes have measured, by what it is: the architecture, and the same for validation."""
+    curves: dict[str, list[LossPoint]] = {}
+    for size in sizes(run):
+        curves[size.architecture] = loss_curve(size)
+        if validation := validation_curve(size):
+            curves[f"{size.architecture}, validation"] = validation
+    return curves
+
+
 def loss_curve(size: Size) -> list[LossPoint]:
     """The losses of a size in order of samples, thinned to at most about `MAX_POINTS`; the newest is always there."""
-    found = list(_metrics(size).order_by("samples").values_list("samples", "losses"))
-    step = max(1, len(found) // MAX_POINTS)
-    return [LossPoint(samples, losses) for samples, losses in found[::-1][::step][::-1]]
+    found = _metrics(size).order_by("samples").values_list("samples", "losses")
+    return _thinned([LossPoint(samples, losses) for samples, losses in found])
+
+
+def validation_curve(size: Size) -> list[LossPoint]:
+    """The losses of a size on rows that it is not trained on, one point an epoch, thinned as its other losses."""
+    found = _metrics(size).exclude(validation={}).order_by("samples").values_list("samples", "validation")
+    return _thinned([LossPoint(samples, losses) for samples, losses in found])
+
+
+def _thinned(points: list[LossPoint]) -> list[LossPoint]:
+    step = max(1, len(points) // MAX_POINTS)
+    return points[::-1][::step][::-1]
 
 
 def recent_losses(size: Size, samples: int) -> list[dict[str, float]]:

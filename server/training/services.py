@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -216,11 +216,16 @@ def _record(size: Size, report: SliceReport) -> None:
         samples=report.samples,
         defaults={
             "rows": report.rows,
-            "losses": {name: round(value, 6) for name, value in report.losses.items()},
+            "losses": _rounded(report.losses),
+            "validation": _rounded(report.validation),
             "samples_per_second": report.samples_per_second,
             "waiting_share": report.waiting_share,
         },
     )
+
+
+def _rounded(losses: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 6) for name, value in losses.items()}
 
 
 def _describe(session: Session, report: SliceReport) -> str:

@@ -106,7 +106,7 @@ def open_session(size: Size, state: TrainingState) -> Session:
         plan = dataclasses.replace(plan, config=dataclasses.replace(plan.config, net=first.config))
     trainer = Trainer(
         plan.config,
-        DataFolder([shards.folder]),
+        DataFolder([shards.folder], validation_share=plan.config.validation_share),
         local,
         device="cuda" if torch.cuda.is_available() else "cpu",
         initial=first,

@@ -30,14 +30,14 @@ def rating_chart(curve: Sequence[RatedNetwork]) -> dict[str, Any]:
 
 
 def loss_chart(curves: Mapping[str, Sequence[LossPoint]]) -> dict[str, Any] | None:
-    """Each loss of each size over its samples, by architecture; None before training has begun."""
+    """Each loss of each curve over its samples, by the curve's title; None before training has begun."""
     lines = []
-    for architecture, points in curves.items():
+    for title, points in curves.items():
         names = sorted({name for point in points for name in point.values})
         shown = [name for name in names if name in SHOWN] or names[:2]
         lines += [
             {
-                "name": name if len(curves) == 1 else f"{name}, {architecture}",
+                "name": name if len(curves) == 1 else f"{name}, {title}",
                 "samples": [point.samples for point in points],
                 "values": [point.values.get(name) for point in points],
                 "shown": name in shown,
@@ -48,5 +48,5 @@ def loss_chart(curves: Mapping[str, Sequence[LossPoint]]) -> dict[str, Any] | No
 
 
 def latest_losses(curves: Mapping[str, Sequence[LossPoint]]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """The newest value of each loss, by name, of each size that has been trained."""
-    return [(architecture, sorted(points[-1].values.items())) for architecture, points in curves.items() if points]
+    """The newest value of each loss, by name, of each curve that has begun."""
+    return [(title, sorted(points[-1].values.items())) for title, points in curves.items() if points]

@@ -51,7 +51,7 @@ def run_page(request: HttpRequest, name: str) -> HttpResponse:
     """Status of one run: totals, strengths, gates, losses."""
     run = _run(name)
     curve = ratings.rating_curve(run.name)
-    losses = {size.architecture: training.loss_curve(size) for size in training.sizes(run)}
+    losses = training.loss_curves(run)
     context = {
         "run": run,
         "totals": run.totals,

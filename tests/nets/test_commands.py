@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
@@ -72,6 +73,21 @@ def test_train_resume_export_import_and_go_on(data: Path, tmp_path: Path, capsys
         assert json.loads(capsys.readouterr().out)["kind"] == kind
     assert main(["info", str(data / "0.npz")]) == 0
     assert json.loads(capsys.readouterr().out) == {"kind": "rows", "rows": 20, "length": 5}
+
+
+def test_a_training_reports_losses_on_files_that_it_does_not_train_on(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train(data, tmp_path / "run", 32, "--net", "b2c16-bn", "--validation", "0.5") == 0
+    kept = [path for path in data.iterdir() if int(hashlib.md5(path.name.encode()).hexdigest()[:13], 16) >= 2**51]
+    assert 0 < len(kept) < 3
+    printed = capsys.readouterr().out
+    assert re.search(r" 32 samples  validation policy \d\.\d+  value \d\.\d+  ownership", printed)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert lines[-1]["rows"] == 60 - 20 * len(kept)
+    assert lines[-1]["validation"]["policy"] > 0
+    assert train(data, tmp_path / "other", 32, "--net", "b2c16-bn", "--validation", "1") == 2
+    assert "validation_share must be at least 0 and less than 1" in capsys.readouterr().err
 
 
 def test_evaluate_and_compare(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

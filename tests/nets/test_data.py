@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import zipfile
@@ -29,6 +30,7 @@ from nets.data import (
     newest_rows,
     read_chunks,
     usable_batches,
+    validation_rows,
 )
 from nets.targets import apply_symmetry
 from nets.window import WindowConfig
@@ -128,6 +130,38 @@ def test_of_shuffled_data_the_newest_complete_training_rows_count(tmp_path: Path
     (tmp_path / "net" / "val").mkdir(parents=True)
     write_npz(numbered(0, 5), tmp_path / "net" / "val" / "a.npz")
     assert len(DataFolder([tmp_path / "net"]).scan()) == 1  # no shuffler's
+    for share in (0.0, 0.9):  # what is sorted stays so
+        data = DataFolder([newest], validation_share=share)
+        assert [file.path for file in data.scan()] == [str(newest / "train" / "data0_0.npz")]
+        assert [file.path for file in data.validation] == [str(newest / "val" / "data0_0.npz")]
+
+
+def test_names_decide_which_files_are_for_validation(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """By the formula of training-data.md 6; a folder's name is no part of it."""
+    wanted = set()
+    for index in range(40):
+        path = tmp_path / ("train" if index % 2 else "") / f"{index:016X}.npz"
+        path.parent.mkdir(exist_ok=True)
+        write_npz(numbered(index, 3), path)
+        os.utime(path, (index, index))
+        if int(hashlib.md5(path.name.encode()).hexdigest()[:13], 16) / 2**52 >= 0.75:
+            wanted.add(str(path))
+    data = DataFolder([tmp_path], validation_share=0.25)
+    trained_on = data.scan()
+    assert {file.path for file in data.validation} == wanted
+    assert len(trained_on) == 40 - len(wanted)
+    assert not wanted & {file.path for file in trained_on}
+    rows = validation_rows(data, 5, LENGTH)
+    assert rows is not None
+    newest = [int(file.modified) for file in data.validation[-2:]]
+    numbers = rows.global_targets[:, GlobalTarget.TURN]
+    assert rows.count == 5
+    assert numbers.min() == newest[0]
+    assert set(numbers) <= {start + row for start in newest for row in range(3)}
+    assert validation_rows(DataFolder([tmp_path]), 5, LENGTH) is None
+    assert not caplog.text
+    assert validation_rows(DataFolder([tmp_path], validation_share=1e-9), 5, LENGTH) is None
+    assert "nothing to validate on: of 40 files, none falls into a share of 1e-09" in caplog.text
 
 
 def test_a_pass_uses_every_row_once(folder: Path) -> None:

@@ -31,6 +31,7 @@ from nets.optimizer import DivergedError, Kind, OptimizerConfig
 from nets.targets import RowBatch, Targets, make_batch
 from nets.trainer import Outcome, Trainer
 from nets.training_config import Precision, TrainConfig, recipe_config
+from nets.validation import row_losses
 from nets.window import BucketConfig, WindowConfig
 from tests.nets.made_rows import made_rows
 from tests.nets.test_data import spoil
@@ -431,6 +432,35 @@ def test_a_hundred_real_rows_are_learned_by_heart(tmp_path: Path) -> None:
     floor = float(-torch.special.xlogy(policy, policy).sum(dim=1).mean())
     assert report.losses["policy"] < floor + 0.15
     assert report.losses["value"] < 0.05
+
+
+def test_what_is_for_validation_is_measured_after_an_epoch_and_not_trained_on(data: Path, tmp_path: Path) -> None:
+    lines = JsonLines(tmp_path / "metrics.jsonl")
+    (tmp_path / "sorted").mkdir()
+    data.rename(tmp_path / "sorted" / "train")
+    held = tmp_path / "sorted" / "val"
+    held.mkdir()
+    rows = made_rows(300, 5, seed=77)
+    rows.policy_targets[:, 0] = 0
+    rows.policy_targets[:, 0, 7] = 1  # what is found nowhere in the other rows
+    write_npz(rows, held / "0.npz")
+    trainer = trainer_for(tmp_path / "sorted", tmp_path / "state", metrics=lines)
+    assert trainer.run(max_steps=2).validation == {}
+    report = trainer.run(max_steps=10)
+    assert report.outcome is Outcome.EPOCH_DONE
+    expected = row_losses(trainer.averager.averaged_net(), rows, trainer.config.recipe).means()
+    assert report.validation == pytest.approx(expected)
+    assert report.rows == 80
+    assert [line.get("validation") for line in lines.read()] == [None, report.validation]
+    again = trainer_for(tmp_path / "sorted" / "train", tmp_path / "other")
+    again.run(max_steps=2)
+    other = again.run(max_steps=10)
+    assert (other.losses, other.validation) == (report.losses, {})
+    stops = iter([False] * 7)
+    interrupted = trainer.run(max_steps=10, stop=lambda: next(stops, True))  # asked before each step, then between
+    assert (interrupted.outcome, interrupted.validation) == (Outcome.EPOCH_DONE, {})
+    for each in (trainer, again):
+        each.close()
 
 
 def test_slices_say_why_they_end(data: Path, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings as site
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import connection
@@ -99,6 +101,22 @@ def test_a_slice_trains_to_the_end_of_the_epoch_and_offers_a_candidate(run: Run,
     candidate = Network.objects.get(state=NetworkState.CANDIDATE)
     assert (candidate.architecture, candidate.train_step, candidate.data_rows) == (SMALL, 64, 60)
     assert set(measured(size)) == {64}
+
+
+def test_rows_for_validation_are_measured_and_shown(client: Client, run: Run, rows: None) -> None:
+    run.training_settings = SETTINGS | {"validation_share": 0.5, "window": {"min_rows": 20}}
+    run.save()
+    size = Size(run, SMALL)
+    assert train(size)
+    shards = (Path(site.DATA_DIR) / "training" / run.name / "rows").rglob("*.npz")
+    kept = [path for path in shards if int(hashlib.md5(path.name.encode()).hexdigest()[:13], 16) >= 2**51]
+    assert len(kept) == 1
+    metric = TrainingMetric.objects.get()
+    assert metric.rows == 30
+    assert metric.validation["policy"] > 0
+    page = client.get(f"/runs/{run.name}/").content.decode()
+    assert f"policy, {SMALL}, validation" in page
+    assert f"{SMALL}, validation: " in page
 
 
 def test_after_a_kill_the_losses_are_those_of_training_that_was_not_killed(run: Run, rows: None) -> None:

@@ -22,7 +22,7 @@ const kinds = {
   },
   losses(data) {
     const traces = data.lines.map((line) => ({
-      name: line.name, mode: "lines", type: "scatter", x: line.samples, y: line.values,
+      name: line.name, mode: line.values.length < 50 ? "lines+markers" : "lines", type: "scatter", x: line.samples, y: line.values,
       visible: line.shown ? true : "legendonly",
     }));
     return [traces, { ...layout, xaxis: { ...axis, title: { text: data.x_title } }, yaxis: axis }];
