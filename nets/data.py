@@ -22,6 +22,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
+from heapq import heappop, heappush
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -265,18 +266,19 @@ def make_plan(
     max_rows: int,
     chunk_bytes: int,
     least_rows: int = 1,
+    recent: Sequence[str] = (),
 ) -> Plan:
     """A pass over randomly chosen ``files`` that hold about ``max_rows`` rows, or over all of them.
 
     The last file is taken with the probability that makes the expected number of rows right, unless the others hold
-    less than ``least_rows``: then it is taken, and more if need be. A chunk takes at most
-    ``chunk_bytes`` of memory, unless a single file is larger.
+    less than ``least_rows``: then it is taken, and more if need be. A chunk takes at most ``chunk_bytes`` of memory,
+    unless a single file is larger. ``recent`` are the paths of the last passes, newest last, as far as
+    `uses_to_remember`: a third of the files is used before one comes again (training.md 7).
     """
     rng = np.random.default_rng([seed, number, _PLANNING])
     chosen: list[DataFile] = []
     held = 0
-    for index in rng.permutation(len(files)):
-        file = files[index]
+    for file in _spaced([files[index] for index in rng.permutation(len(files))], recent):
         if held >= least_rows and rng.random() >= (max_rows - held) / file.rows:
             break
         chosen.append(file)
@@ -291,6 +293,27 @@ def make_plan(
         chunks[-1].append(file)
         room -= file.rows
     return Plan(number, length, tuple(tuple(chunk) for chunk in chunks))
+
+
+def uses_to_remember(files: Sequence[DataFile]) -> int:
+    """How many other files are used before one comes again."""
+    return len(files) // 3
+
+
+def _spaced(order: Sequence[DataFile], recent: Sequence[str]) -> list[DataFile]:
+    """``order`` with what was used lately put off as far as it must."""
+    gap = uses_to_remember(order)
+    earliest = {path: gap - age for age, path in enumerate(reversed(recent)) if age < gap}
+    spaced: list[DataFile] = []
+    put_off: list[tuple[int, int]] = []  # a heap of earliest place, and place in the order
+    for place, file in enumerate(order):
+        while put_off and put_off[0][0] <= len(spaced):
+            spaced.append(order[heappop(put_off)[1]])
+        if earliest.get(file.path, 0) <= len(spaced):
+            spaced.append(file)
+        else:
+            heappush(put_off, (earliest[file.path], place))
+    return spaced + [order[place] for _, place in sorted(put_off)]
 
 
 _PLANNING: Final = 0

@@ -32,6 +32,7 @@ from nets.data import (
     in_window,
     make_plan,
     usable_batches,
+    uses_to_remember,
     validation_rows,
 )
 from nets.export import export_net
@@ -143,6 +144,8 @@ class Trainer:
         self.epoch_left = 0
         self.passes = 0
         self.rows = 0
+        self.recent: list[str] = []
+        """Paths of the files that were used last, newest last."""
         self.bucket: TrainBucket | None = None
         self.changes: list[str] = []
         """What differs from the settings of the checkpoint that was taken up, for people."""
@@ -346,15 +349,20 @@ class Trainer:
     def _plan_pass(self, files: list[DataFile]) -> Plan:
         self.passes += 1
         config = self.config
-        return make_plan(
-            in_window(files, config.window),
+        files = in_window(files, config.window)
+        plan = make_plan(
+            files,
             number=self.passes,
             seed=config.seed,
             length=config.length,
             max_rows=min(config.window.keep_target_rows, max(self.epoch_left, config.batch)),
             chunk_bytes=config.chunk_bytes,
             least_rows=config.batch,
+            recent=self.recent,
         )
+        used = [*self.recent, *(file.path for chunk in plan.chunks for file in chunk)]
+        self.recent = used[max(0, len(used) - uses_to_remember(files)) :]
+        return plan
 
     def _start_pass(self, plan: Plan, position: Position) -> None:
         self._batches = Batches(
@@ -449,7 +457,7 @@ class Trainer:
         self.seki.total, self.seki.weight = seki["total"].to(self.device), seki["weight"].to(self.device)
         self.loss_scale.value, self.loss_scale.good_steps = data["loss_scale"]
         self.samples, self.epoch_left = data["samples"], data["epoch_left"]
-        self.passes, self.rows = data["passes"], data["rows"]
+        self.passes, self.rows, self.recent = data["passes"], data["rows"], list(data.get("recent", ()))
         self.bucket = TrainBucket(**data["bucket"]) if data["bucket"] else None
 
     def _tensors(self) -> dict[str, Tensor]:
@@ -475,6 +483,7 @@ class Trainer:
             "epoch_left": self.epoch_left,
             "passes": self.passes,
             "rows": self.rows,
+            "recent": self.recent,
             "bucket": {"level": self.bucket.level, "rows_seen": self.bucket.rows_seen} if self.bucket else None,
             "averager": [self.averager.last_samples, self.averager.snapshots],
             "loss_scale": [self.loss_scale.value, self.loss_scale.good_steps],

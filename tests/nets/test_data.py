@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis.strategies import integers, lists
 
 from common.npz import RowsError
 from common.rows import ARRAYS, GlobalTarget, InputPlane, Rows, read_npz, write_npz
@@ -124,8 +126,8 @@ def test_of_shuffled_data_the_newest_complete_training_rows_count(tmp_path: Path
         if done:
             (tmp_path / stamp / "train.json").write_text('{"range": [0, 5]}')
     newest = tmp_path / "20250301-120000"
-    for given in (tmp_path, newest, newest / "train"):
-        assert [file.path for file in DataFolder([given]).scan()] == [str(newest / "train" / "data0_0.npz")]
+    for asked in (tmp_path, newest, newest / "train"):
+        assert [file.path for file in DataFolder([asked]).scan()] == [str(newest / "train" / "data0_0.npz")]
     assert len(DataFolder([newest / "val"]).scan()) == 1  # asked for by name
     (tmp_path / "net" / "val").mkdir(parents=True)
     write_npz(numbered(0, 5), tmp_path / "net" / "val" / "a.npz")
@@ -177,6 +179,22 @@ def test_a_pass_uses_every_row_once(folder: Path) -> None:
     assert [file.path for chunk in other.chunks for file in chunk] != [
         file.path for chunk in plan.chunks for file in chunk
     ]
+
+
+@given(integers(1, 30), integers(0, 2**32), lists(integers(5, 300), min_size=2, max_size=8))
+def test_a_third_of_the_files_is_used_before_one_comes_again(count: int, seed: int, wanted: list[int]) -> None:
+    files = [DataFile(f"{index}.npz", 10, index) for index in range(count)]
+    used: list[str] = []
+    for number, rows in enumerate(wanted):
+        plan = make_plan(
+            files, number=number, seed=seed, length=LENGTH, max_rows=rows, chunk_bytes=10**6, recent=used[-count:]
+        )
+        paths = [file.path for chunk in plan.chunks for file in chunk]
+        assert abs(len(paths) - min(rows / 10, count)) <= 1
+        assert len(set(paths)) == len(paths)
+        used += paths
+    for place, path in enumerate(used):
+        assert path not in used[max(0, place - count // 3) : place]
 
 
 def test_a_short_pass_takes_the_right_number_of_rows_on_average() -> None:

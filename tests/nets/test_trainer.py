@@ -103,6 +103,24 @@ def test_a_killed_training_repeats_the_same_losses(data: Path, tmp_path: Path, k
         trainer.close()
 
 
+def test_files_that_were_used_before_a_kill_do_not_come_again_at_once(tmp_path: Path) -> None:
+    for index in range(12):
+        write_npz(made_rows(8, 5, seed=index), tmp_path / f"{index}.npz")
+    epochs = BucketConfig(samples_per_epoch=16)  # two files each, and four are remembered
+    config = config_for(bucket=epochs, window=WindowConfig(min_rows=96))
+    first = trainer_for(tmp_path, tmp_path / "state", config=config)
+    losses_of(first, 6)
+    first.save()
+    first.close()
+    second = trainer_for(tmp_path, tmp_path / "state", config=config)
+    second.resume()
+    assert second.recent == first.recent
+    assert len(set(second.recent)) == 4
+    losses_of(second, 2)
+    assert not set(second.recent[2:]) & set(first.recent)
+    second.close()
+
+
 def restless(kind: Kind) -> TrainConfig:
     """A training whose rates, decay and cap change all the time: warm-up, schedule, steering, clipping, lookahead."""
     schedule = ((56.0, 6.0), (112.0, 2.0), (144.0, 0.5), (float("inf"), 1.0))
