@@ -56,7 +56,11 @@ def write(checkpoint: Checkpoint, path: Path) -> None:
     about = {"format": FORMAT, **checkpoint.data}
     header = {_HEADER_KEY: json.dumps(about, sort_keys=True), _SUM_KEY: str(_checksum(tensors))}
     try:
+        temporary.unlink(missing_ok=True)
+        temporary.touch()
+        mode = temporary.stat().st_mode  # the usual one of a file; the library would keep others from reading it
         save_file(tensors, temporary, header)
+        temporary.chmod(mode)
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -166,8 +166,12 @@ _SHOWN_DAMAGES: Final = 3
 def no_rows(folder: DataFolder) -> str:
     """Why there are no rows in a folder that was looked at."""
     text = f"there are no rows in {', '.join(map(str, folder.folders))}"
+    if folder.validation:
+        text += f" to train on: {len(folder.validation)} files are for validation"
+    elif not folder.refused:
+        text += "; give folders with .npz files of rows"
     if not folder.refused:
-        return f"{text}; give folders with .npz files of rows"
+        return text
     damages = [f"{path}: {reason}" for path, reason in sorted(folder.refused.items())]
     more = [f"and {len(damages) - _SHOWN_DAMAGES} more"] if len(damages) > _SHOWN_DAMAGES else []
     return f"{text}; of its files, these cannot be read: {'; '.join(damages[:_SHOWN_DAMAGES] + more)}"

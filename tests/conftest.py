@@ -20,13 +20,16 @@ from server.settings import database_settings
 _FOLDER = Path(tempfile.mkdtemp(prefix="tengen-test-"))
 _FOLDER.chmod(0o755)  # started by root, PostgreSQL runs as another user
 _POSTGRES = _FOLDER / "postgres"
-_OWN_DATABASE = not os.environ.get("DATABASE_URL")
+_OWN_DATABASE = os.environ.get("DATABASE_URL", "") in ("", os.environ.get("TENGEN_TEST_DATABASE"))
+"""What the first process of a parallel run has set for itself is not meant for the others."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Point Django to a database that need not run yet, and to a folder of this test run."""
     os.environ.setdefault("SECRET_KEY", "for tests")
-    os.environ.setdefault("DATABASE_URL", f"postgresql://postgres:@/postgres?host={_POSTGRES}")
+    if _OWN_DATABASE:
+        url = f"postgresql://postgres:@/postgres?host={_POSTGRES}"
+        os.environ["DATABASE_URL"] = os.environ["TENGEN_TEST_DATABASE"] = url
     os.environ["DATA_DIR"] = str(_FOLDER / "data")
     settings.SECRET_KEY = os.environ["SECRET_KEY"]
     settings.DATABASES["default"].update(database_settings(os.environ["DATABASE_URL"]))

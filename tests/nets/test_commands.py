@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -29,13 +28,7 @@ from nets.model import Net
 from nets.validation import compare, has_caught_up, row_losses
 from tests.nets.made_rows import made_rows
 
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
@@ -78,16 +71,19 @@ def test_train_resume_export_import_and_go_on(data: Path, tmp_path: Path, capsys
 def test_a_training_reports_losses_on_files_that_it_does_not_train_on(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert train(data, tmp_path / "run", 32, "--net", "b2c16-bn", "--validation", "0.5") == 0
-    kept = [path for path in data.iterdir() if int(hashlib.md5(path.name.encode()).hexdigest()[:13], 16) >= 2**51]
+    assert train(data, tmp_path / "run", 32, "--net", "b2c16-bn", "--validation", "0.3") == 0
+    digits = [hashlib.md5(path.name.encode()).hexdigest()[:13] for path in data.iterdir()]
+    kept = [number for number in digits if int(number, 16) / 2**52 >= 0.7]
     assert 0 < len(kept) < 3
     printed = capsys.readouterr().out
     assert re.search(r" 32 samples  validation policy \d\.\d+  value \d\.\d+  ownership", printed)
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert lines[-1]["rows"] == 60 - 20 * len(kept)
     assert lines[-1]["validation"]["policy"] > 0
-    assert train(data, tmp_path / "other", 32, "--net", "b2c16-bn", "--validation", "1") == 2
+    assert train(data, tmp_path / "other", 32, "--net", "b2c16-bn", "--validation", "1") == 1
     assert "validation_share must be at least 0 and less than 1" in capsys.readouterr().err
+    assert train(data, tmp_path / "other", 32, "--net", "b2c16-bn", "--validation", "0.5") == 1
+    assert "to train on: 3 files are for validation" in capsys.readouterr().err
 
 
 def test_evaluate_and_compare(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

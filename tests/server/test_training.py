@@ -26,7 +26,7 @@ from server.networks.models import Network, NetworkState
 from server.runs.models import Run
 from server.storage import load
 from server.training import services, tasks
-from server.training.models import TrainingMetric, TrainingState
+from server.training.models import TrainingMetric
 from server.training.selectors import Size, activity, sizes, trouble
 from server.training.services import training_slice
 from tests.nets.made_rows import made_rows
@@ -197,15 +197,15 @@ def test_states_from_before_sizes_are_kept(migrate: Callable[[list[tuple[str, st
     old.get_model("training", "TrainingState").objects.create(run=run, samples=128, checkpoint="checkpoints/a")
     values = {"samples": 128, "rows": 50, "losses": {}, "samples_per_second": 1, "waiting_share": 0}
     old.get_model("training", "TrainingMetric").objects.create(run=run, **values)
-    migrate([("training", "0002_sizes")])
-    state = TrainingState.objects.get()
+    newer = migrate([("training", "0002_sizes")])
+    state = newer.get_model("training", "TrainingState").objects.get()
     assert (state.architecture, state.samples, state.checkpoint, state.from_seed) == (
         "b6c96",
         128,
         "checkpoints/a",
         True,
     )
-    assert TrainingMetric.objects.get().architecture == "b6c96"
+    assert newer.get_model("training", "TrainingMetric").objects.get().architecture == "b6c96"
     Run.objects.all().delete()
 
 
