@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 # TORCH_INDEX=https://download.pytorch.org/whl/cpu make test
 TORCH_INDEX ?=
 TORCH := torch==2.13.0
+# The tests of a file share what they set up, so they stay together. `make test PARALLEL=` runs one test after the other.
+PARALLEL ?= --numprocesses 2 --dist loadfile
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint requirements.lock
 
 .PHONY: demo test test-all lint types bench setup setup-dev clean
@@ -17,10 +19,10 @@ demo: setup
 	@$(BIN)/python -m deploy.demo $(ARGS)
 
 test: setup-dev lint types
-	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow" $(ARGS)
 
 test-all: setup-dev lint types
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 lint: setup-dev
 	$(BIN)/python -m ruff check .
