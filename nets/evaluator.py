@@ -61,6 +61,8 @@ Float32s = npt.NDArray[np.float32]
 
 FILLED_ENOUGH: Final = 0.75
 """A piece of a batch is padded up to a size that it fills to this part; otherwise smaller sizes are used."""
+RECURRING: Final = 8
+"""So many batches in turn must have boards of one smaller size before graphs are prepared for it."""
 TOLERANCE_32: Final = 2e-3
 TOLERANCE_16: Final = 0.1
 """Largest differences from float32 that the self-test allows in probabilities, ownership and, relative, scores.
@@ -276,6 +278,7 @@ class NetEvaluator:
         self._net = net
         self._name = net.config.name
         self._others = others or iter(())
+        self._edge, self._recurred = length, 0
         self._under_way: deque[_Piece] = deque()  # in the order of their launches, which is that of their ends
         self._expected: dict[tuple[int, bool], Batch] = {}  # what float32 says of the known positions
         self._use(backend)
@@ -295,7 +298,7 @@ class NetEvaluator:
 
     def submit(self, batch: Batch, count: int) -> Wait:
         piece, done = None, 0
-        edge = common_edge(batch.planes[:count])
+        edge = self._edge_for(batch.planes[:count])
         while done < count:
             size = next(pieces(count - done, self._sizes))
             rows = slice(done, done + min(size, count - done))
@@ -316,6 +319,13 @@ class NetEvaluator:
         for full in (True, False):
             while not any(shape.full is full for shape in self._proved):
                 self._prove(BatchShape(next(pieces(_KNOWN_ROWS, self._sizes)), self.length, full))
+
+    def _edge_for(self, planes: Planes) -> int:
+        """Edge of the tensors that ``planes`` are put into: that of the boards, if they were alike for a while."""
+        edge = common_edge(planes)
+        self._recurred = self._recurred + 1 if edge == self._edge else 1
+        self._edge = edge
+        return edge if self._recurred >= RECURRING else self.length
 
     def _use(self, backend: Backend) -> None:
         self._backend = backend

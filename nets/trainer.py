@@ -43,14 +43,13 @@ from nets.optimizer import Optimizer
 from nets.processes import Processes
 from nets.targets import RowBatch, Targets
 from nets.training_config import Precision, TrainConfig, changes_between
-from nets.validation import joined, row_losses
+from nets.validation import joined, row_losses_in_parts
 from nets.window import TrainBucket, countable_rows
 
 _log = logging.getLogger(__name__)
 
 VALIDATION_ROWS: Final = 4096
 """Rows that losses are measured on after an epoch, at most."""
-_VALIDATION_BATCH: Final = 256
 _AUTOCAST: Final = {Precision.BFLOAT16: torch.bfloat16, Precision.FLOAT16: torch.float16}
 
 
@@ -233,13 +232,11 @@ class Trainer:
         rows = validation_rows(self.folder, VALIDATION_ROWS, self.config.length) if self.processes.is_first else None
         if rows is None:
             return {}
-        net, parts = self.averager.averaged_net(), []
-        for first in range(0, rows.count, _VALIDATION_BATCH):
+        net, recipe, parts = self.averager.averaged_net(), self.config.recipe, []
+        for part in row_losses_in_parts(net, rows, recipe, trained=self.losses.needed, device=self.device):
             if stop():
                 return {}
-            part = rows.take(slice(first, first + _VALIDATION_BATCH))
-            recipe, needed = self.config.recipe, self.losses.needed
-            parts.append(row_losses(net, part, recipe, trained=needed, device=self.device))
+            parts.append(part)
         return joined(parts).means()
 
     # -------------------------------------------------------------------------------------------------------- steps

@@ -6,7 +6,7 @@ Knows nets and rows, not where they come from. No gradients, no augmentation but
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -45,22 +45,34 @@ def row_losses(
     batch: int = 256,
     device: torch.device | str = "cpu",
 ) -> RowLosses:
-    """The loss terms of ``recipe`` that ``net`` has, for each of ``rows``.
+    """The loss terms of ``recipe`` that ``net`` has, for each of ``rows``, of which there must be one.
 
     Terms that read other outputs than the ``trained`` ones are left out (None: all outputs are trained).
     """
+    return joined(list(row_losses_in_parts(net, rows, recipe, trained=trained, batch=batch, device=device)))
+
+
+def row_losses_in_parts(
+    net: Net,
+    rows: Rows,
+    recipe: Recipe,
+    *,
+    trained: Collection[str] | None = None,
+    batch: int = 256,
+    device: torch.device | str = "cpu",
+) -> Iterator[RowLosses]:
+    """`row_losses`, ``batch`` rows after the other."""
     losses = Losses(net.config, recipe, device=device, trained=trained)
     net = net.to(device).eval()
-    values, weights = [], []
     edge = rows.largest_side()
     for first in range(0, rows.count, batch):
         part = make_batch(rows.take(slice(first, first + batch)), edge=edge).to(torch.device(device))
         targets = Targets(part)
         with torch.no_grad():
             outputs = net(part.planes.float(), part.global_inputs, full=part.full)[0]
-            values.append(torch.stack(losses.formulas(outputs, targets)).double().cpu())
-            weights.append(losses.term_weights(targets).double().cpu())
-    return RowLosses(losses.names, torch.cat(values, dim=1), torch.cat(weights, dim=1))
+            values = torch.stack(losses.formulas(outputs, targets)).double().cpu()
+            weights = losses.term_weights(targets).double().cpu()
+        yield RowLosses(losses.names, values, weights)
 
 
 def joined(parts: Sequence[RowLosses]) -> RowLosses:

@@ -28,9 +28,17 @@ import numpy as np
 import torch
 from torch import nn
 
-from nets.backends import BatchShape, CudaBackend, TorchBackend
+from nets.backends import BatchShape, CudaBackend, Planes, TorchBackend
 from nets.config import named
-from nets.evaluator import Batch, EvaluatorError, NetEvaluator, load_evaluator, make_evaluator, new_batch
+from nets.evaluator import (
+    Batch,
+    EvaluatorError,
+    NetEvaluator,
+    common_edge,
+    load_evaluator,
+    make_evaluator,
+    new_batch,
+)
 from nets.exchange import module_of, record_of
 from nets.katago_file import read_net, write_net
 from nets.layers import Conv, Norm
@@ -91,7 +99,10 @@ def positions(rows: int, length: int, *, edges: Sequence[int] = (), ownership: b
 
 
 class Unchecked(NetEvaluator):
-    """Uses what would fail the self-test as well."""
+    """Uses what would fail the self-test as well, and cuts boards out at once."""
+
+    def _edge_for(self, planes: Planes) -> int:
+        return common_edge(planes)
 
     def _check(self, batch: Batch, shape: BatchShape) -> None:
         """Pass."""

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from nets import backends
+from nets import evaluator as evaluators
 from nets.averaging import Averager
 from nets.backends import CudaBackend, Flat, TorchBackend
 from nets.config import named
@@ -116,6 +117,7 @@ def test_batches_under_way_on_a_device(monkeypatch: pytest.MonkeyPatch, name: st
     stand_in_cuda.pretend(monkeypatch, at_once=at_once)
     monkeypatch.setattr(backends, "CUDA_SIZES", (1, 4, 16, 64))
     backend = CudaBackend(net, 7, torch.device("cpu"), torch.float32)
+    monkeypatch.setattr(evaluators, "RECURRING", 1)
     evaluator = NetEvaluator(net, backend, 7)
     for again in range(2):  # the first time, graphs are recorded and proved in between
         waits = [evaluator.submit(batch, len(batch.symmetry)) for batch in found]
