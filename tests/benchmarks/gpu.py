@@ -28,7 +28,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from nets.backends import BatchShape, CudaBackend, Planes, TorchBackend
+from nets.backends import BatchShape, CudaBackend, Lane, Planes, Raw, TorchBackend
+from nets.blocks import ResidualBlock
 from nets.config import named
 from nets.evaluator import (
     Batch,
@@ -119,7 +120,8 @@ def differences(mine: Batch, other: Batch, where: Any = np.s_[:]) -> Record:
     def shares(batch: Batch) -> np.ndarray:
         logits = batch.policy[where]
         powers = np.exp(logits - logits.max(1, keepdims=True))
-        return powers / powers.sum(1, keepdims=True)
+        chances: np.ndarray = powers / powers.sum(1, keepdims=True)
+        return chances
 
     relative = np.abs(mine.scalars - other.scalars)[where] / np.maximum(1.0, np.abs(other.scalars[where]))
     parts = {
@@ -138,9 +140,9 @@ def differences(mine: Batch, other: Batch, where: Any = np.s_[:]) -> Record:
 def seconds_of(work: Callable[[], object], times: int) -> float:
     """Seconds of device time per call: the best of three rounds."""
     work()
-    rounds = []
+    rounds: list[float] = []
     for _ in range(3):
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
         begin.record()
         for _ in range(times):
             work()
@@ -155,7 +157,7 @@ def matrix_rates() -> dict[str, float]:
     rates, size = {}, 8192
     for name, dtype in DTYPES.items():
         a, b = (torch.randn(size, size, device=CUDA).to(dtype) for _ in range(2))
-        rates[name] = 2 * size**3 / seconds_of(lambda a=a, b=b: a @ b, 3 if name == "float32" else 10)
+        rates[name] = 2 * size**3 / seconds_of(partial(torch.matmul, a, b), 3 if name == "float32" else 10)
     return rates
 
 
@@ -288,9 +290,10 @@ def failures() -> Iterator[Record]:
     overflowing = lively("b6c96")
     with torch.no_grad():
         block = overflowing.blocks[0]
-        block.conv1.weight *= 1e6
-        block.norm2.beta *= 1e6
-        block.conv2.weight *= 1e-6
+        assert isinstance(block, ResidualBlock)
+        block.conv1.weight.mul_(1e6)
+        block.norm2.beta.mul_(1e6)
+        block.conv2.weight.mul_(1e-6)
     yield {"overflows_in_float16": make_evaluator(overflowing, length=9, device="cuda").description}
 
 
@@ -301,6 +304,12 @@ def refusal(work: Callable[[], object]) -> str:
     except EvaluatorError as error:
         return str(error)
     raise AssertionError("there was no EvaluatorError")
+
+
+def launched(lane: Lane, shape: BatchShape) -> Raw:
+    """What a batch gives on the device alone."""
+    lane.launch(shape)
+    return lane.outputs()
 
 
 def evaluation() -> Iterator[Record]:
@@ -325,7 +334,7 @@ def evaluation() -> Iterator[Record]:
                 in_turn = rate_of(turns) * rows
                 turns.end()
                 shape = BatchShape(rows, length, full=True)
-                device = rate_of(lambda lane=lane, shape=shape: (lane.launch(shape), lane.outputs())) * rows
+                device = rate_of(partial(launched, lane, shape)) * rows
                 yield {
                     "net": name,
                     "length": length,

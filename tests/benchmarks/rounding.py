@@ -62,6 +62,6 @@ def main() -> None:
             def evaluator(net: str, length: int, dtype: torch.dtype = dtype) -> NetEvaluator:
                 return gpu.Unchecked(load(net), Rounded(load(net), length, dtype), length)
 
-            compared, found = compare(chosen[:RECORDS], evaluator, name, length=19)
-            largest = {quantity: float(f"{value:.2g}") for quantity, value in found.items()}
+            compared, differences = compare(chosen[:RECORDS], evaluator, name, length=19)
+            largest = {quantity: float(f"{value:.2g}") for quantity, value in differences.items()}
             print(f"{name} {title}, {compared} recorded positions: {largest}", flush=True)

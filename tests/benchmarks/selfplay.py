@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from client.selfplay import stream as stream_module
 from client.selfplay.orders import FinishedGame, GameOrder, Network
@@ -86,12 +87,8 @@ def _play(network: Network, text: str, edge: int, games: int) -> tuple[list[Fini
 def timed_parts(clock: Callable[[], float] = time.process_time) -> Iterator[dict[str, float]]:
     """Seconds of ``clock`` spent in the search's trees and features, and in the net, while this is open."""
     parts = new_parts()
-    original = stream_module.SearchPool
-    stream_module.SearchPool = timed_pool(clock, parts)  # type: ignore[misc]
-    try:
+    with patch.object(stream_module, "SearchPool", timed_pool(clock, parts)):
         yield parts
-    finally:
-        stream_module.SearchPool = original  # type: ignore[misc]
 
 
 def _print(name: str, stats: StreamStats, seconds: float, parts: dict[str, float]) -> None:

@@ -123,9 +123,9 @@ def run_theirs(case: Case, folder: Path, *, compiled: bool) -> None:
     reply = private_reply()
     source = Path(os.environ[SOURCE], "python")
     sys.path.insert(0, str(source))
-    reading = importlib.import_module("katago.train.data_processing_pytorch")
+    reading: Any = importlib.import_module("katago.train.data_processing_pytorch")
     read = reading.read_npz_training_data
-    reading.read_npz_training_data = lambda *args, **kwargs: paced(read(*args, **kwargs), reply)  # type: ignore[attr-defined]
+    reading.read_npz_training_data = lambda *args, **kwargs: paced(read(*args, **kwargs), reply)
     rows = json.loads((folder / "data" / "train.json").read_text())["range"][1]
     sizes = ["-pos-len", str(LENGTH), "-batch-size", str(case.batch), "-samples-per-epoch", str(rows)]
     train = folder / ("compiled" if compiled else "plain")

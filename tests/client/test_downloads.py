@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -72,8 +73,9 @@ def session() -> Iterator[requests.Session]:
         yield session
 
 
-def wanted(host: Host, **changes: object) -> NetworkFile:
-    return NetworkFile(**{"name": "net", "url": host.url, "sha256": SHA, "size": len(CONTENT)} | changes)  # type: ignore[arg-type]
+def wanted(host: Host, **changes: Any) -> NetworkFile:
+    facts: dict[str, Any] = {"name": "net", "url": host.url, "sha256": SHA, "size": len(CONTENT)}
+    return NetworkFile(**facts | changes)
 
 
 def fetch(cache: NetworkCache, network: NetworkFile, stop: threading.Event | None = None) -> Path:

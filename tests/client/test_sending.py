@@ -34,7 +34,7 @@ class Answers(requests.adapters.BaseAdapter):
         self.answers = list(answers)
         self.requests: list[requests.PreparedRequest] = []
 
-    def send(self, request: requests.PreparedRequest, **_: Any) -> requests.Response:
+    def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
         self.requests.append(request)
         given = self.answers.pop(0)
         if isinstance(given, Exception):

@@ -38,7 +38,9 @@ def fuzz(games: int, largest: int, turns: int) -> tuple[int, int]:
         packed = np.zeros((features.NUM_PLANES, packed_bytes(length)), np.uint8)
         global_inputs = np.zeros(features.NUM_GLOBAL_INPUTS, np.float32)
         for _ in range(turns):
-            options = FeatureOptions(float(rng.integers(-1, 2)), *(bool(b) for b in rng.integers(0, 2, 2)), 5)
+            advantage = float(rng.integers(-1, 2))
+            conservative, hacks = (bool(b) for b in rng.integers(0, 2, 2))
+            options = FeatureOptions(advantage, conservative, hacks, 5)
             encode(game.state, game.history, length, options, planes, global_inputs, scratch)
             checksum = zlib.crc32(planes.tobytes() + global_inputs.tobytes(), checksum)
             encode_packed(game.state, game.history, length, options, packed, global_inputs, scratch)

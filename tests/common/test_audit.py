@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -229,7 +230,7 @@ def in_sgf(pattern: str, replacement: str) -> Callable[[Upload], Upload]:
     return change
 
 
-def in_form(**facts: object) -> Callable[[Upload], Upload]:
+def in_form(**facts: Any) -> Callable[[Upload], Upload]:
     return lambda upload: replace(upload, facts=replace(upload.facts, **facts))
 
 

@@ -15,7 +15,8 @@ from tests.oracles import oracle_path
 
 def score_distribution(score: float | None, length: int) -> np.ndarray:
     scores = np.array([0.0 if score is None else score])
-    return derive.score_distributions(scores, np.array([score is not None]), length)[0]
+    made: np.ndarray = derive.score_distributions(scores, np.array([score is not None]), length)[0]
+    return made
 
 
 CLEAN = ("068D2E26735BF995", "9743EDBE9FA406E4")

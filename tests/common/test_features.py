@@ -66,7 +66,7 @@ def check(recorded: Iterable[dict[str, Any]], *, encode_every_turn: bool) -> int
                 for position in positions:
                     expected[int(plane), position // x_size, position % x_size] = 1
             planes, global_inputs = inputs_of(game, length)
-            differing = [InputPlane(plane).name for plane in np.flatnonzero((planes != expected).any(axis=(1, 2)))]
+            differing = [InputPlane(int(plane)).name for plane in np.flatnonzero((planes != expected).any(axis=(1, 2)))]
             assert not differing, record["id"]
             assert global_inputs.tolist() == np.array(record["globals"], np.float32).tolist(), record["id"]
         compared += 1

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit
-from numba.core.runtime import _nrt_python, rtsys
+from numba.core.runtime import _nrt_python
+from numba.core.runtime.nrt import rtsys
 
 from common import features
 from common.features import FeatureOptions, encode, encode_packed
@@ -62,9 +63,9 @@ def test_nothing_is_allocated() -> None:
     try:
         allocations = []
         for n in (1, 50):
-            before = rtsys.get_allocation_stats()
+            before = rtsys.get_allocation_stats()  # type: ignore[no-untyped-call]
             _work(game.state, game.history, OPTIONS, outputs, area, scratch, n)
-            after = rtsys.get_allocation_stats()
+            after = rtsys.get_allocation_stats()  # type: ignore[no-untyped-call]
             allocations.append((after.alloc - before.alloc, after.mi_alloc - before.mi_alloc))
     finally:
         if not were_enabled:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from common.go.game import Game, leading_black_moves, result_text
@@ -64,11 +66,9 @@ def test_tolerant_play_accepts_what_interfaces_send() -> None:
     game = played(Game.from_picture(KO, Rules(suicide=False), to_move=WHITE), "B3")
     game.play("C3", tolerant=True)  # retakes the ko
     assert game.rows()[1] == "X.XO"
-    played(game, "pass pass")
-    assert game.finished
+    assert played(game, "pass pass").finished
     game.play("D1", tolerant=True)
-    assert not game.finished
-    assert game.state["past_end"]
+    assert (game.finished, bool(game.state["past_end"])) == (False, True)
     with pytest.raises(ValueError, match="occupied"):
         game.play("D1", tolerant=True)
     game.undo()
@@ -99,16 +99,16 @@ def test_broken_pictures(picture: str) -> None:
         ({"stones": [(BLACK, 10_000)]}, "off the board"),
     ],
 )
-def test_impossible_starts(keywords: dict[str, object], reason: str) -> None:
+def test_impossible_starts(keywords: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        Game(**keywords)  # type: ignore[arg-type]
+        Game(**keywords)
 
 
 def test_area_game_to_its_end() -> None:
     # Black owns columns 1-2, White columns 3-4 of a 4x4 board: 8 points each.
     game = Game.from_picture(".XO./.XO./.XO./.XO.", Rules.parse("chinese").with_komi(0.5))
     assert game.result is None
-    played(game, "pass pass")
+    game = played(game, "pass pass")
     assert (game.finished, game.result, game.score()) == (True, "W+0.5", 0.5)
     assert game.area().tolist() == [[1, 1, 2, 2]] * 4
     assert game.legal_moves() == []
@@ -228,13 +228,13 @@ def test_leading_black_moves(moves: str, expected: int) -> None:
         ("N", 0, {"leading_moves_are_handicap": True}, 0),
     ],
 )
-def test_handicap_bonus(bonus: str, stones: int, keywords: dict[str, object], expected: int) -> None:
+def test_handicap_bonus(bonus: str, stones: int, keywords: dict[str, Any], expected: int) -> None:
     game = Game(
         9,
         9,
         Rules.parse(f"koSIMPLEscoreAREAtaxNONEsui0whb{bonus}"),
         stones=[(BLACK, int(point_at(2 * index, 2))) for index in range(stones)],
-        **keywords,  # type: ignore[arg-type]
+        **keywords,
     )
     game.play("A1")
     game.play("B1")

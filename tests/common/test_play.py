@@ -103,7 +103,7 @@ def agree(game: Game, choices: list[int]) -> None:
         assert (state["phase"], state["finished"], state["no_result"]) == (twin.phase, twin.finished, twin.no_result)
         assert LETTERS[twin.to_move] == game.to_move
         assert state["white_bonus"] == twin.white_bonus
-        assert {(x_of(p), y_of(p)) for p in np.flatnonzero(state["ko_blocked"])} == twin.blocked
+        assert {(x_of(p), y_of(p)) for p in np.flatnonzero(state["ko_blocked"]).tolist()} == twin.blocked
         if game.finished:
             break
 

@@ -6,6 +6,7 @@ import io
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,7 +132,7 @@ def test_numpy_reads_what_we_write() -> None:
 
 def test_variants_of_other_writers(tmp_path: Path) -> None:
     made = random_rows()
-    old = arrays_of(made)
+    old: dict[str, Any] = arrays_of(made)
     old["globalTargetsNC"] = old["globalTargetsNC"][:, :64]
     del old["qValueTargetsNCMove"]
     np.savez_compressed(tmp_path / "old.npz", **old, metadataInputNC=np.ones((5, 192), np.float32))

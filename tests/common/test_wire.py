@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from common import wire
+from common.wire_base import FormMessage, JsonMessage
 
 GOLDEN = Path(__file__).parent.parent / "fixtures" / "wire"
 ROOT = Path(__file__).parent.parent.parent
@@ -23,7 +24,7 @@ def golden(name: str) -> dict[str, Any]:
     return value
 
 
-JSON_MESSAGES = {
+JSON_MESSAGES: dict[str, type[JsonMessage]] = {
     "run.json": wire.RunInfo,
     "network.json": wire.NetworkInfo,
     "network_random.json": wire.NetworkInfo,
@@ -32,7 +33,7 @@ JSON_MESSAGES = {
     "upload_answer.json": wire.UploadAnswer,
     "error.json": wire.ErrorAnswer,
 }
-FORMS = {
+FORMS: dict[str, type[FormMessage]] = {
     "task_request.json": wire.TaskRequest,
     "training_game.json": wire.TrainingGameUpload,
     "rating_game.json": wire.RatingGameUpload,

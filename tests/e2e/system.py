@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
-import psycopg2
+import psycopg2  # type: ignore[import-untyped]
 import pytest
 
 from common.config_text import overlay
@@ -63,7 +63,8 @@ class System:
         """The rows of a query."""
         with self.connection.cursor() as cursor:
             cursor.execute(query)
-            return cursor.fetchall()
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+            return rows
 
     def one(self, query: str) -> int:
         """The one integer that a query answers."""
@@ -95,7 +96,7 @@ class System:
 def running_system(
     name: str,
     *arguments: str,
-    texts: str,
+    texts: Literal["7x7", "9-19"],
     selfplay: str,
     gating: str,
     training: Mapping[str, Any],
@@ -114,9 +115,10 @@ def running_system(
         settings = folder / "training.json"
         settings.write_text(json.dumps(training))
         files = ["--training-settings", str(settings)]
-        for kind, changes in (("selfplay", selfplay), ("gating", gating)):
+        laid_over: dict[Literal["selfplay", "gating"], str] = {"selfplay": selfplay, "gating": gating}
+        for kind, changes in laid_over.items():
             path = folder / f"{kind}.cfg"
-            path.write_text(overlay(default_text(kind, texts), changes))  # type: ignore[arg-type]
+            path.write_text(overlay(default_text(kind, texts), changes))
             files += [f"--{kind}-config", str(path)]
         system = System(folder, RunPlan(name, (*arguments, *files)), patience_s=patience_s, make=make)
         try:

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
 
 from common.parameters import default_text
 from server.games.models import Game
@@ -37,7 +39,7 @@ SGF = (
     b";B[ba];W[aa]C[0.25 0.75 0.00 -2.5 v=8];B[ab];W[];B[])"
 )
 """Black's third stone takes one of White's in the corner."""
-PHONE = {"width": 360, "height": 740}
+PHONE: ViewportSize = {"width": 360, "height": 740}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, settings: object) -> Run:
+def run(tmp_path: Path, settings: Settings) -> Run:
     """A run with two networks, ratings, losses and one game."""
     settings.MEDIA_ROOT = tmp_path / "files"
     run = run_create(
@@ -97,7 +99,7 @@ def game_path() -> str:
     return f"/game/{game.kind}/{game.uid}/"
 
 
-def test_every_page_fits_a_phone(page: Page, live_server: object, run: Run) -> None:
+def test_every_page_fits_a_phone(page: Page, live_server: LiveServer, run: Run) -> None:
     page.set_viewport_size(PHONE)
     for path in [*PATHS, game_path()]:
         answer = page.goto(live_server.url + path, wait_until="networkidle")
@@ -106,7 +108,7 @@ def test_every_page_fits_a_phone(page: Page, live_server: object, run: Run) -> N
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], f"{path} scrolls sideways"
 
 
-def test_charts_show_every_network_and_a_loss_on_demand(page: Page, live_server: object, run: Run) -> None:
+def test_charts_show_every_network_and_a_loss_on_demand(page: Page, live_server: LiveServer, run: Run) -> None:
     page.goto(live_server.url + "/runs/web7/")
     ratings, losses = page.locator("[data-chart=ratings]"), page.locator("[data-chart=losses]")
     expect(ratings.locator("path.point")).to_have_count(2)
@@ -116,7 +118,7 @@ def test_charts_show_every_network_and_a_loss_on_demand(page: Page, live_server:
 
 
 @pytest.mark.parametrize("width", [360, 900, 1200, 1600])
-def test_a_legend_of_many_losses_covers_no_title(page: Page, live_server: object, run: Run, width: int) -> None:
+def test_a_legend_of_many_losses_covers_no_title(page: Page, live_server: LiveServer, run: Run, width: int) -> None:
     """As many losses as the trainer tells."""
     losses = {f"{kind} of the {time} term": 1.0 for kind in ("policy", "value", "score") for time in range(8)}
     values = {"rows": 50, "losses": losses, "samples_per_second": 9, "waiting_share": 0}
@@ -133,7 +135,7 @@ def test_a_legend_of_many_losses_covers_no_title(page: Page, live_server: object
             assert legend["y"] + legend["height"] <= plot["y"] + 1 or legend["y"] >= title["y"] + title["height"]
 
 
-def test_a_game_is_stepped_through_by_keys_and_by_clicks(page: Page, live_server: object, run: Run) -> None:
+def test_a_game_is_stepped_through_by_keys_and_by_clicks(page: Page, live_server: LiveServer, run: Run) -> None:
     page.goto(live_server.url + game_path() + "?move=0")
     stones, number = page.locator(".stones circle:not(.mark)"), page.locator(".viewer output")
     expect(stones).to_have_count(0)
@@ -150,7 +152,7 @@ def test_a_game_is_stepped_through_by_keys_and_by_clicks(page: Page, live_server
     expect(number).to_have_text("5 / 5")
 
 
-def test_a_game_is_stepped_through_without_scripts(browser: Browser, live_server: object, run: Run) -> None:
+def test_a_game_is_stepped_through_without_scripts(browser: Browser, live_server: LiveServer, run: Run) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(live_server.url + game_path() + "?move=2")
@@ -160,7 +162,7 @@ def test_a_game_is_stepped_through_without_scripts(browser: Browser, live_server
     context.close()
 
 
-def test_a_network_arrives_as_its_sum_says(page: Page, live_server: object, run: Run) -> None:
+def test_a_network_arrives_as_its_sum_says(page: Page, live_server: LiveServer, run: Run) -> None:
     page.goto(live_server.url + "/networks/web7/")
     with page.expect_download() as download:
         page.get_by_role("link", name="web7-s128-d3.bin.gz").click()
@@ -168,7 +170,7 @@ def test_a_network_arrives_as_its_sum_says(page: Page, live_server: object, run:
     expect(page.locator(".hash")).to_have_text(f"sha256 {hashlib.sha256(content).hexdigest()}")
 
 
-def test_a_maintainer_logs_in_and_pauses_a_run(page: Page, live_server: object, run: Run) -> None:
+def test_a_maintainer_logs_in_and_pauses_a_run(page: Page, live_server: LiveServer, run: Run) -> None:
     get_user_model().objects.create_superuser("maintainer", password="a long enough password")
     page.goto(live_server.url + "/admin/")
     page.get_by_label("Username").fill("maintainer")

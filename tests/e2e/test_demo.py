@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import django.db
-import psycopg2
+import psycopg2  # type: ignore[import-untyped]
 import pytest
 from rich.console import Console
 

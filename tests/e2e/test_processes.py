@@ -6,14 +6,15 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deploy.processes import MAX_RESTARTS, Child, ProcessFailedError, Program
 
 
-def child(tmp_path: Path, code: str, **options: object) -> Child:
-    program = Program("child", [sys.executable, "-c", code], **options)  # type: ignore[arg-type]
+def child(tmp_path: Path, code: str, **options: Any) -> Child:
+    program = Program("child", [sys.executable, "-c", code], **options)
     return Child(program, tmp_path, os.environ)
 
 

@@ -9,7 +9,7 @@ import hashlib
 import signal
 from collections.abc import Iterator
 
-import psycopg2
+import psycopg2  # type: ignore[import-untyped]
 import pytest
 import requests
 

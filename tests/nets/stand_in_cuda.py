@@ -78,11 +78,11 @@ class Graph:
                 tensor.copy_(again)
 
 
-class Recording(TorchDispatchMode):
+class Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Writes all operations into a graph."""
 
     def __init__(self, graph: Graph, *, pool: object, stream: Stream) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.graph = graph
         assert not stream.pending, "recorded beside work under way"
 

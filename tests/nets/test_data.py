@@ -8,6 +8,7 @@ import os
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ from nets.data import (
     usable_batches,
     validation_rows,
 )
-from nets.targets import apply_symmetry
+from nets.targets import RowBatch, apply_symmetry
 from nets.window import WindowConfig
 from tests.nets.made_rows import in_larger_tensors, made_rows
 from tests.oracles import oracle_path
@@ -62,13 +63,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def numbers(batch: object) -> list[int]:
-    return [int(turn) for turn in batch.global_targets[:, GlobalTarget.TURN]]  # type: ignore[attr-defined]
+def numbers(batch: RowBatch) -> list[int]:
+    return [int(turn) for turn in batch.global_targets[:, GlobalTarget.TURN]]
 
 
 def plan_of(folder: Path, **changes: int) -> Plan:
-    options = {"number": 1, "seed": 7, "length": LENGTH, "max_rows": 10**6, "chunk_bytes": 40 * 1200} | changes
-    return make_plan(DataFolder([folder]).scan(), **options)
+    options: dict[str, Any] = {"number": 1, "seed": 7, "length": LENGTH, "max_rows": 10**6, "chunk_bytes": 40 * 1200}
+    return make_plan(DataFolder([folder]).scan(), **options | changes)
 
 
 def test_files_are_found_counted_and_ordered_by_age(folder: Path) -> None:
@@ -289,7 +290,8 @@ def test_batches_are_varied_by_symmetries_and_dropped_history(tmp_path: Path) ->
             values = apply_symmetry(rows.value_targets[index], fitting[0])
             np.testing.assert_array_equal(batch.value_targets.numpy(), values)
             had = plain[index, 9].any(axis=(1, 2))
-            kept += batch.planes[:, 9].numpy().any(axis=(1, 2))[had].tolist()
+            has = np.asarray(batch.planes[:, 9].numpy().any(axis=(1, 2)))
+            kept += has[had].tolist()
         batches.close()
     assert seen == set(range(8))
     assert len(kept) > 2000

@@ -71,7 +71,7 @@ def test_losses_and_gradients_stay_on_the_device(
     results = [
         losses(heads, targets, scale) for heads in net(batch.planes.float(), batch.global_inputs, places=batch.places)
     ]
-    torch.stack([result.total for result in results]).sum().backward()
+    torch.autograd.backward(torch.stack([result.total for result in results]).sum())
     means.add(results[0].sums, results[0].weights, results[0].total.detach(), batch.count)
     averager.take(4)
     averager.take(8)
@@ -118,11 +118,13 @@ def test_batches_under_way_on_a_device(monkeypatch: pytest.MonkeyPatch, name: st
     monkeypatch.setattr(backends, "CUDA_SIZES", (1, 4, 16, 64))
     backend = CudaBackend(net, 7, torch.device("cpu"), torch.float32)
     monkeypatch.setattr(evaluators, "RECURRING", 1)
+    stream = backend._stream
+    assert isinstance(stream, stand_in_cuda.Stream)
     evaluator = NetEvaluator(net, backend, 7)
     for again in range(2):  # the first time, graphs are recorded and proved in between
         waits = [evaluator.submit(batch, len(batch.symmetry)) for batch in found]
         assert len(evaluator._under_way) == again + 1 <= evaluator.lanes == 2
-        assert bool(backend._stream.pending) is not at_once
+        assert bool(stream.pending) is not at_once
         for wait in waits:
             wait()
         assert not evaluator._under_way
@@ -132,7 +134,7 @@ def test_batches_under_way_on_a_device(monkeypatch: pytest.MonkeyPatch, name: st
                 array[:] = again
     evaluator.submit(found[0], 40)
     evaluator.close()
-    assert not backend._stream.pending
+    assert not stream.pending
 
 
 def test_a_machine_without_openvino_uses_torch(monkeypatch: pytest.MonkeyPatch) -> None:

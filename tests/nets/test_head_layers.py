@@ -29,7 +29,7 @@ def head_of(activation: Activation) -> ValueHead:
     head = ValueHead(config).eval()
     with torch.no_grad():
         for parameter in head.parameters():
-            parameter += 0.3 * torch.randn(parameter.shape)
+            parameter.add_(0.3 * torch.randn(parameter.shape))
     return head
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import torch
@@ -47,8 +47,8 @@ _BLOCKS: Final[tuple[BlockSpec, ...]] = (
 _LAYER: Final[tuple[BlockSpec, ...]] = (Attention(4, 2, 4, 4, Rope.LEARNABLE), FeedForward(24))
 
 
-def _config(blocks: tuple[BlockSpec, ...] = _BLOCKS, **options: object) -> NetConfig:
-    return NetConfig("net", 16, 16, 6, blocks, _HEADS, **options)  # type: ignore[arg-type]
+def _config(blocks: tuple[BlockSpec, ...] = _BLOCKS, **options: Any) -> NetConfig:
+    return NetConfig("net", 16, 16, 6, blocks, _HEADS, **options)
 
 
 FIXUP = _config(norm=NormKind.FIXUP, activation=Activation.RELU)
@@ -225,8 +225,9 @@ def _unscaled(regular: float, pool: float, linear: float) -> Scales:
     }
 
 
-_MAIN_RUN_SCALES: Scales = _unscaled(0.8, 0.6**0.5, 0.6**0.5) | dict(
-    _branches(
+_MAIN_RUN_SCALES: Scales = {
+    **_unscaled(0.8, 0.6**0.5, 0.6**0.5),
+    **_branches(
         "blocks.0.blocks.0.conv2",  # the convolutions that pool have no branch
         "blocks.0.blocks.1.conv1",
         "blocks.0.blocks.1.conv2",
@@ -234,8 +235,8 @@ _MAIN_RUN_SCALES: Scales = _unscaled(0.8, 0.6**0.5, 0.6**0.5) | dict(
         "blocks.1.conv2",
         "blocks.2.conv2",
         *(f"blocks.3.blocks.{inner}.{conv}" for inner in range(3) for conv in ("conv1", "conv2")),
-    )
-)
+    ),
+}
 _TRANSFORMER_BLOCKS: Scales = {**_bottleneck("blocks.2", 1.0, 1.0), **_bottleneck("blocks.3", 1.0, 1.0)}
 WEIGHT_SCALES: dict[str, tuple[NetConfig, Scales]] = {
     "fixup": (FIXUP, _FIXUP_SCALES),

@@ -48,7 +48,8 @@ def batch(rows: Rows) -> RowBatch:
 
 def softmax(x: np.ndarray) -> np.ndarray:
     e = np.exp(x - x.max(axis=-1, keepdims=True))
-    return e / e.sum(axis=-1, keepdims=True)
+    shares: np.ndarray = e / e.sum(axis=-1, keepdims=True)
+    return shares
 
 
 def ce(target: np.ndarray, logits: np.ndarray) -> float:
@@ -57,7 +58,8 @@ def ce(target: np.ndarray, logits: np.ndarray) -> float:
 
 def bce(target: np.ndarray, logits: np.ndarray) -> np.ndarray:
     chance = 1 / (1 + np.exp(-logits))
-    return -(target * np.log(chance) + (1 - target) * np.log(1 - chance))
+    losses: np.ndarray = -(target * np.log(chance) + (1 - target) * np.log(1 - chance))
+    return losses
 
 
 def huber(x: float, y: float, delta: float) -> float:
@@ -80,7 +82,7 @@ class Row:
         self.c = rows.global_targets[index].astype(np.float64)
         self.o = {name: value[index].detach().numpy() for name, value in outputs.items()}
         self.mask = rows.planes()[index, 0].astype(np.float64)
-        self.area = self.mask.sum()
+        self.area: float = self.mask.sum()
         policy = rows.policy_targets[index].astype(np.float64)
         self.pi = policy / policy.sum(axis=1, keepdims=True)
         self.maps = rows.value_targets[index].astype(np.float64)
@@ -90,7 +92,8 @@ class Row:
     def soft(self, channel: int) -> np.ndarray:
         legal = np.append(self.mask.ravel(), 1.0)
         power = ((self.pi[channel] + 1e-7) * legal) ** 0.25
-        return power / power.sum()
+        shares: np.ndarray = power / power.sum()
+        return shares
 
     @property
     def board_ce3(self) -> float:
@@ -120,7 +123,7 @@ class Row:
         c = self.c
         stdev = 20 * softplus(float(self.o["score_stdev"]))
         z = (c[3] - 20 * float(self.o["score_mean"])) / math.sqrt(stdev**2 + 0.25)
-        return min(1.0, max(0.0, (c[0] + c[2] / 2) ** 2 + sigmoid(3 * (z - 1.5))))
+        return float(min(1.0, max(0.0, (c[0] + c[2] / 2) ** 2 + sigmoid(3 * (z - 1.5)))))
 
     @property
     def short_optimism(self) -> float:
@@ -232,7 +235,8 @@ def test_total_is_the_weighted_sum_over_rows_and_terms(rows: Rows, batch: RowBat
         columns = rows.global_targets.astype(np.float64)
         expected = 0.0
         for number, term in enumerate(losses.terms):
-            weight = [WEIGHTS.get(term.name, lambda c: c[27])(c) * c[25] for c in columns]
+            weigh: Callable[[np.ndarray], float] = WEIGHTS.get(term.name, lambda c: c[27])
+            weight = [weigh(c) * c[25] for c in columns]
             value = [FORMULAS[term.name](Row(rows, outputs, index)) for index in range(COUNT)]
             assert float(result.weights[number]) == pytest.approx(sum(weight), rel=1e-9)
             assert float(result.sums[number]) == pytest.approx(np.dot(weight, value), rel=1e-9)
@@ -293,7 +297,7 @@ def test_gradients_flow_only_where_they_should(head: Any, batch: RowBatch) -> No
         outputs = made_outputs()
         only = Recipe("today", scales={t.name: 0.0 for t in all_terms()}, added={term.name: 1.0})
         losses = Losses(NET, only)
-        losses(outputs, Targets(batch, torch.float64)).total.backward()
+        torch.autograd.backward(losses(outputs, Targets(batch, torch.float64)).total)
         reached = {name for name, raw in outputs.items() if raw.grad is not None and raw.grad.abs().sum() > 0}
         assert reached == {head.name} | GRADIENT_ELSEWHERE.get(term.name, set())
         assert reached <= losses.needed
@@ -305,16 +309,17 @@ def test_softplus_outputs_have_a_floor_under_their_gradient() -> None:
 
     raw = torch.tensor([-30.0, -1.0, 0.0, 2.0, 30.0], dtype=torch.float64)
     batch = make_batch(made_rows(5, LENGTH))
-    for name, multiplier, exact in (
+    cases: list[tuple[str, float, Callable[[float], float]]] = [
         ("score_stdev", 20.0, lambda x: softplus(x)),
         ("variance_time", 40.0, lambda x: softplus(x)),
         ("short_term_value_error", 0.25, lambda x: softplus(x / 2) ** 2),
         ("short_term_score_error", 150.0, lambda x: softplus(x / 2) ** 2),
-    ):
+    ]
+    for name, multiplier, exact in cases:
         x = raw.clone().requires_grad_()
         view = _View(NET, {name: x}, Targets(batch, torch.float64), 1.0, True)
         value = view.quantity(name)
-        value.sum().backward()
+        torch.autograd.backward(value.sum())
         assert x.grad is not None
         np.testing.assert_allclose(value.detach(), [multiplier * exact(float(v)) for v in raw], rtol=1e-12, atol=1e-15)
         np.testing.assert_allclose(x.grad, [multiplier * (0.05 + 0.95 * sigmoid(float(v))) for v in raw], rtol=1e-12)

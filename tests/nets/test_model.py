@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from nets.heads import HEADS, Shape, Source, heads_of, output_shape
 from nets.katago_file import NetFileError, read_net, write_net
 from nets.layers import BATCH_NORM_EPSILON, Act, Board, Norm, initialise, preactivate
 from nets.model import Net, parameter_groups
+from nets.records import ResidualRecord
 from tests.oracles import oracle_path
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "nets"
@@ -77,7 +79,7 @@ def lively(name: str) -> Net:
     with torch.no_grad():
         for parameter in net.parameters():
             if parameter.ndim == 1:
-                parameter += 0.2 * torch.randn(parameter.shape)
+                parameter.add_(0.2 * torch.randn(parameter.shape))
             elif not parameter.any():
                 torch.nn.init.normal_(parameter, std=parameter[0].numel() ** -0.5)
         for buffer_name, buffer in net.named_buffers():
@@ -139,7 +141,7 @@ def test_the_table_of_heads_is_whole() -> None:
     assert all(head.terms for head in HEADS)
     for source in Source:
         columns = [head.column for head in HEADS if head.source is source and head.exported]
-        assert sorted(columns) == list(range(len(columns)))
+        assert set(columns) == set(range(len(columns)))
     terms = {term.name: term for head in HEADS for term in head.terms}
     paper = {name: term.paper for name, term in terms.items() if term.paper}
     assert paper == {
@@ -305,6 +307,7 @@ def test_running_statistics_move_by_a_thousandth(way: str) -> None:
 def test_full_boards_are_normed_in_training_as_masked_ones_are(channels: int) -> None:
     torch.manual_seed(3)
     full, masked = (Norm(channels, gamma=True, statistics=True).train() for _ in range(2))
+    assert full.gamma is not None
     with torch.no_grad():
         full.gamma.normal_()
         full.beta.normal_()
@@ -315,7 +318,7 @@ def test_full_boards_are_normed_in_training_as_masked_ones_are(channels: int) ->
     for norm, board in ((full, Board(None, 25.0)), (masked, Board(torch.ones(2, 1, 5, 5), torch.full((2, 1), 25.0)))):
         values = x.clone().requires_grad_()
         y = norm(values, board)
-        (y * weights).sum().backward()
+        torch.autograd.backward((y * weights).sum())
         found.append([y, values.grad, *(p.grad for p in norm.parameters()), norm.running_mean, norm.running_std])
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, atol=2e-5, rtol=2e-5)
@@ -327,6 +330,7 @@ def test_points_on_board_alone_are_normed_in_training_as_masked_boards_are(activ
     torch.manual_seed(4)
     planes, _ = boards([(5, 5), (2, 3), (4, 5)], 5)
     packed, masked = (Norm(6, gamma=True, statistics=True).train() for _ in range(2))
+    assert packed.gamma is not None
     with torch.no_grad():
         packed.gamma.normal_()
         packed.beta.normal_()
@@ -340,7 +344,7 @@ def test_points_on_board_alone_are_normed_in_training_as_masked_boards_are(activ
         values, summand = x.clone().requires_grad_(), added.clone().requires_grad_()
         y = preactivate(norm, Act(activation), values, board, summand if bias else None)
         assert y.is_contiguous(memory_format=torch.channels_last)
-        (y * weights).sum().backward()
+        torch.autograd.backward((y * weights).sum())
         parameters = [p.grad for p in norm.parameters()]
         found.append([y, values.grad, summand.grad, *parameters, norm.running_mean, norm.running_std])
     for one, other in zip(*found, strict=True):
@@ -371,20 +375,27 @@ def test_a_step_that_replaces_norm_and_activation_sees_all_that_they_see(name: s
             norm.fused = None
 
 
+def residual_blocks(net: Net) -> Iterator[ResidualBlock | PoolingBlock]:
+    for block in net.blocks:
+        assert isinstance(block, ResidualBlock | PoolingBlock)
+        yield block
+
+
 def test_fixup_starts_as_the_identity_and_fixed_scales_count_blocks() -> None:
     fixup = Net(named("b4c32"))
     x = torch.randn(1, 32, 5, 5)
     for block in fixup.blocks:
         assert torch.equal(block(x, Board(None, 25.0)), x)
     scaled = Net(named("b4c32-fs"))
-    scales = [float(block.norm1.fixed_scale[0]) for block in scaled.blocks]
+    scales = [float(block.norm1.fixed_scale[0]) for block in residual_blocks(scaled)]
     assert scales == pytest.approx([1.0, 2**-0.5, 3**-0.5, 0.5])
+    assert isinstance(scaled.tip, Norm)
     assert float(scaled.tip.fixed_scale[0]) == pytest.approx(5**-0.5)
-    gammas = [(block.norm1.gamma is not None, block.norm2.gamma is not None) for block in scaled.blocks]
+    gammas = [(block.norm1.gamma is not None, block.norm2.gamma is not None) for block in residual_blocks(scaled)]
     assert gammas == [(False, True)] * 4
     assert isinstance(scaled.blocks[0], ResidualBlock)
     assert isinstance(scaled.blocks[2], PoolingBlock)
-    assert all(block.norm1.gamma is not None for block in Net(named("b4c32-fson")).blocks)
+    assert all(block.norm1.gamma is not None for block in residual_blocks(Net(named("b4c32-fson"))))
 
 
 def test_initialisation_has_the_stated_deviation() -> None:
@@ -504,7 +515,7 @@ def test_files_of_every_family_can_be_trained_on(path: Path) -> None:
     planes, inputs = boards([(6, 6), (5, 4)], 6)
     loss = sum(value.float().square().mean() for outputs in net(planes, inputs) for value in outputs.values())
     assert isinstance(loss, Tensor)
-    loss.backward()
+    torch.autograd.backward(loss)
     assert all(parameter.grad is not None for parameter in net.parameters())
     twin = Net(NetConfig.from_json(net.config.to_json())).eval()
     twin.load_state_dict(net.state_dict())
@@ -514,7 +525,9 @@ def test_files_of_every_family_can_be_trained_on(path: Path) -> None:
 
 def test_kernels_that_differ_within_a_block_are_refused() -> None:
     record = read_net(FIXTURES / "mini-fixup.bin.gz")
-    conv = record.trunk.blocks[0].conv2  # type: ignore[union-attr]
+    block = record.trunk.blocks[0]
+    assert isinstance(block, ResidualRecord)
+    conv = block.conv2
     conv.kernel_y = conv.kernel_x = 1
     conv.weights = conv.weights[1:2, 1:2]
     with pytest.raises(NetFileError, match=r"kernels of sizes \[1, 3\]"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import torch
 
 from nets.averaging import Averager, AveragingConfig
 from nets.config import NormKind, named
+from nets.layers import Norm
 from nets.model import Net
 from nets.muon import Muon, orthogonalised
 from nets.optimizer import (
@@ -86,9 +89,9 @@ def test_weight_decay_of_the_tables(group: str, norm: NormKind, kind: Kind, expe
 
 def test_the_papers_decay_is_its_l2_term() -> None:
     """c‖θ‖² in every sample's loss: 2c·θ per sample in the gradient."""
-    options = {"batch": 256, "effective": 1.0, "steering": 1.0}
-    assert weight_decay("normal", NormKind.BATCH_NORM, PAPER, **options) == pytest.approx(2 * 3e-5 * 256)
-    assert weight_decay("noreg", NormKind.BATCH_NORM, PAPER, **options) == 0
+    decay = partial(weight_decay, norm=NormKind.BATCH_NORM, config=PAPER, batch=256, effective=1.0, steering=1.0)
+    assert decay("normal") == pytest.approx(2 * 3e-5 * 256)
+    assert decay("noreg") == 0
 
 
 def test_steering_holds_the_norm() -> None:
@@ -241,6 +244,7 @@ def test_adam_follows_the_formula_over_several_steps(
     for step in range(1, 5):
         for each in optimizer.parameters:
             each.grad = torch.randn(each.shape, generator=random) * 3 * epsilon
+        assert parameter.grad is not None
         gradient = parameter.grad.double()
         optimizer.step(0)
         first = betas[0] * first + (1 - betas[0]) * gradient
@@ -255,8 +259,9 @@ def test_adam_follows_the_formula_over_several_steps(
 @pytest.mark.parametrize("name", ["base_rate", "rate_scale"])
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
 def test_rates_that_cannot_be_are_refused(name: str, value: float) -> None:
+    changes: dict[str, Any] = {name: value}
     with pytest.raises(ValueError, match=f"{name} must be a finite number above 0"):
-        OptimizerConfig(**{name: value})  # type: ignore[arg-type]
+        OptimizerConfig(**changes)
     with pytest.raises(ValueError, match="scales must be"):
         OptimizerConfig(schedule=((math.inf, value),))
 
@@ -278,13 +283,15 @@ def test_averaging_copies_first_then_moves_an_eighth() -> None:
     assert averager.due(100)
     averager.take(100)
     first = net.conv_planes.weight.detach().clone()
+    assert isinstance(net.tip, Norm)
     with torch.no_grad():
         net.conv_planes.weight.add_(8.0)
-        net.tip.running_mean.fill_(3.0)  # type: ignore[union-attr, operator]
+        net.tip.running_mean.fill_(3.0)
     averager.take(200)
     averaged = averager.averaged_net()
     torch.testing.assert_close(averaged.conv_planes.weight.detach(), first + 1.0)
-    assert (averaged.tip.running_mean == 3).all()  # type: ignore[union-attr]
+    assert isinstance(averaged.tip, Norm)
+    assert (averaged.tip.running_mean == 3).all()
     assert not averager.due(299)
 
 

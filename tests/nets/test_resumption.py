@@ -154,7 +154,8 @@ def test_a_checkpoint_that_is_damaged_or_foreign_gives_way_to_the_one_before(
     export_net(trainer.net, third.with_name("net.safetensors"), name="net")
     third.with_name("net.safetensors").replace(third)
     incomplete = read(fourth)
-    del incomplete.data["samples"]  # type: ignore[attr-defined]
+    assert isinstance(incomplete.data, dict)
+    del incomplete.data["samples"]
     write(incomplete, fourth)
     resumed = trainer_for(data, tmp_path / "a")
     assert resumed.resume()
@@ -228,8 +229,8 @@ def test_a_checkpoint_of_before_rates_were_kept_goes_on(data: Path, tmp_path: Pa
     assert path is not None
     checkpoint = read(path)
     for name in ("rates", "cap", "guard"):
-        del checkpoint.data["optimizer"][name]  # type: ignore[attr-defined]
-    del checkpoint.data["config"]["averaging"]["snapshots_per_epoch"]  # type: ignore[attr-defined]
+        del checkpoint.data["optimizer"][name]
+    del checkpoint.data["config"]["averaging"]["snapshots_per_epoch"]
     trainer.take_up(checkpoint, "old.safetensors")
     assert trainer.samples == 24
     assert np.isfinite(losses_of(trainer, 2)).all()
@@ -242,7 +243,7 @@ def test_a_checkpoint_that_lacks_something_is_refused_by_name(data: Path, tmp_pa
     path = trainer.save()
     assert path is not None
     checkpoint = read(path)
-    del checkpoint.data["optimizer"]["norms"]  # type: ignore[attr-defined]
+    del checkpoint.data["optimizer"]["norms"]
     with pytest.raises(CheckpointError, match=r"old\.safetensors does not fit this training, or is incomplete.*norms"):
         trainer.take_up(checkpoint, "old.safetensors")
     trainer.close()

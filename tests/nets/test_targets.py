@@ -80,9 +80,10 @@ def test_dropped_moves_vanish_and_ladders_follow() -> None:
 
 def test_the_rows_themselves_are_not_changed() -> None:
     rows = made_rows(8, 5)
-    before = [array.copy() for array in (rows.packed_planes, rows.global_inputs, rows.policy_targets)]
+    arrays: list[np.ndarray] = [rows.packed_planes, rows.global_inputs, rows.policy_targets]
+    before = [array.copy() for array in arrays]
     make_batch(rows, symmetry=5, kept=np.zeros((8, 5), bool))
-    for old, new in zip(before, (rows.packed_planes, rows.global_inputs, rows.policy_targets), strict=True):
+    for old, new in zip(before, arrays, strict=True):
         assert np.array_equal(old, new)
 
 

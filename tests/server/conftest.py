@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 from django.urls import clear_script_prefix
+from pytest_django import Settings
 
 from server.accounts.models import Contributor
 from server.games import services
@@ -16,7 +17,7 @@ from tests.server.factories import make_contributor, make_run
 
 
 @pytest.fixture(autouse=True)
-def _own_storage(tmp_path: Path, settings: object) -> None:
+def _own_storage(tmp_path: Path, settings: Settings) -> None:
     """Each test has an empty storage and empty counts of requests."""
     settings.MEDIA_ROOT = tmp_path / "files"
     cache.clear()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.test import Client
+from rest_framework.authentication import BasicAuthentication
 
 from common import wire
 from server.accounts import authentication
@@ -70,13 +72,13 @@ def test_a_password_is_hashed_once(
     client: Client, anna: Contributor, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked = []
-    original = authentication.BasicAuthentication.authenticate_credentials
+    original = BasicAuthentication.authenticate_credentials
 
-    def counting(self: object, *arguments: object) -> object:
+    def counting(self: BasicAuthentication, *arguments: Any) -> Any:
         checked.append(arguments[0])
         return original(self, *arguments)
 
-    monkeypatch.setattr(authentication.BasicAuthentication, "authenticate_credentials", counting)
+    monkeypatch.setattr(BasicAuthentication, "authenticate_credentials", counting)
     for _ in range(3):
         assert ask(client, anna).status_code == 200
     assert checked == ["anna"]

@@ -46,7 +46,7 @@ def fail(game: Game, sgf: bytes, rows: bytes | None) -> None:
 def play(client: Client, anna: Contributor, run: Run) -> Callable[..., Game]:
     """Ask for a job and upload one game of it; a match if the server says so."""
 
-    def play_one(winner: str = "W", **fields: str) -> Game:
+    def play_one(winner: str = "W", **fields: Any) -> Game:
         job = Job.objects.get(pk=ask(client, anna, **fields).json()["job_id"])
         form = game_form(job, winner=winner, score="0" if winner in "0-" else "7.5")
         answer = (upload_training if job.kind == "selfplay" else upload)(client, anna, form)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +139,8 @@ def test_each_game_is_audited_by_one_worker(client: Client, anna: Contributor, r
     assert (totals.training_games, totals.training_rows, totals.last_number, totals.last_row) == (20, 60, 20, 60)
     anna.refresh_from_db()
     assert anna.training_games == 20
-    numbers = sorted(Game.objects.values_list("number", flat=True))
-    assert numbers == list(range(1, 21))
+    numbers = Game.objects.order_by("number").values_list("number", flat=True)
+    assert list(numbers) == list(range(1, 21))
 
 
 def test_two_workers_decide_a_gate_once(client: Client, anna: Contributor, run: Run, tmp_path: Path) -> None:
@@ -176,7 +177,7 @@ def test_candidates_jobs_and_verdicts_at_once_do_not_deadlock(
         at_once(
             lambda: games_audit(accept, limit=1),
             lambda: games_audit(accept, limit=1),
-            lambda folder=folder: make_network(run, folder),
+            partial(make_network, run, folder),
             lambda: job_request(contributor=anna, request=request, own_client=True),
         )
         games_audit(accept, limit=10)

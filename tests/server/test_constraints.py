@@ -77,18 +77,26 @@ def world(client: Client, anna: Contributor, run: Run, tmp_path: Path) -> dict[s
     }
 
 
+def broken(error: IntegrityError) -> str:
+    """Name of the constraint."""
+    cause: Any = error.__cause__
+    return str(cause.diag.constraint_name)
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", sorted(BREAKS))
 def test_a_row_that_breaks_it_is_not_written(world: dict[str, Model], name: str) -> None:
     row = world[name.partition("_")[0]]
     with pytest.raises(IntegrityError) as caught, transaction.atomic():
         type(row)._default_manager.filter(pk=row.pk).update(**BREAKS[name])
-    assert caught.value.__cause__.diag.constraint_name == name
+    assert broken(caught.value) == name
 
 
 @pytest.mark.django_db
 def test_pairs_and_uniqueness(client: Client, anna: Contributor, world: dict[str, Model], tmp_path: Path) -> None:
     run, random, gate, game = world["run"], world["network"], world["gate"], world["game"]
+    assert isinstance(gate, Gate)
+    assert isinstance(game, Game)
     candidate = gate.candidate
     match = Job.objects.get(pk=ask(client, anna).json()["job_id"])
     assert upload(client, anna, game_form(match)).status_code == 201
@@ -97,7 +105,7 @@ def test_pairs_and_uniqueness(client: Client, anna: Contributor, world: dict[str
     def breaks(name: str, change: Any) -> None:
         with pytest.raises(IntegrityError) as caught, transaction.atomic():
             change()
-        assert caught.value.__cause__.diag.constraint_name == name
+        assert broken(caught.value) == name
 
     def update(row: Model, **changes: Any) -> Any:
         return lambda: type(row)._default_manager.filter(pk=row.pk).update(**changes)

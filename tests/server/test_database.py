@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
-import psycopg2
+import psycopg2  # type: ignore[import-untyped]
 import pytest
 
 from server import database

@@ -80,8 +80,11 @@ def test_games_that_others_play_are_not_given_again() -> None:
 
 
 def test_a_gate_that_has_begun_comes_first_then_the_newest() -> None:
-    assert next_gate([gate(1), gate(2), gate(3)]).id == 3
-    assert next_gate([gate(1), gate(2, handed_out=1), gate(3)]).id == 2
+    newest, begun = next_gate([gate(1), gate(2), gate(3)]), next_gate([gate(1), gate(2, handed_out=1), gate(3)])
+    assert newest is not None
+    assert newest.id == 3
+    assert begun is not None
+    assert begun.id == 2
     assert next_gate([]) is None
 
 
@@ -93,6 +96,12 @@ RANDOM = Player(id=1, is_random=True, suits_katago_client=False, match_games=50)
 QUIET = Situation(gating_share=1.0, rating_share=0.0, current=CURRENT, gates=[], rated=[RANDOM, CURRENT])
 LOW = Draws(gating=0.0, rating=0.0, opponent=0.0, colour=0.0)
 HIGH = Draws(gating=0.99, rating=0.99, opponent=0.99, colour=0.99)
+
+
+def kind(situation: Situation, asker: Asker, draws: Draws) -> JobKind:
+    found = choose(situation, asker, draws)
+    assert isinstance(found, Assignment)
+    return found.kind
 
 
 def test_selfplay_is_the_rule() -> None:
@@ -111,28 +120,27 @@ def test_colours_alternate_over_the_jobs_of_a_gate() -> None:
 
 def test_gating_share_leaves_jobs_to_selfplay() -> None:
     half = dataclasses.replace(QUIET, gates=[gate()], gating_share=0.5)
-    assert choose(half, ANYTHING, dataclasses.replace(HIGH, gating=0.49)).kind == JobKind.GATING
-    assert choose(half, ANYTHING, dataclasses.replace(HIGH, gating=0.51)).kind == JobKind.SELFPLAY
+    assert kind(half, ANYTHING, dataclasses.replace(HIGH, gating=0.49)) == JobKind.GATING
+    assert kind(half, ANYTHING, dataclasses.replace(HIGH, gating=0.51)) == JobKind.SELFPLAY
 
 
 def test_gating_comes_before_rating() -> None:
     both = dataclasses.replace(QUIET, gates=[gate()], rating_share=1.0)
-    assert choose(both, ANYTHING, LOW).kind == JobKind.GATING
-    assert choose(dataclasses.replace(both, gates=[]), ANYTHING, LOW).kind == JobKind.RATING
+    assert kind(both, ANYTHING, LOW) == JobKind.GATING
+    assert kind(dataclasses.replace(both, gates=[]), ANYTHING, LOW) == JobKind.RATING
 
 
 def test_only_matches_ignores_the_shares() -> None:
     only = dataclasses.replace(ANYTHING, allow_selfplay=False)
-    assert choose(dataclasses.replace(QUIET, gates=[gate()], gating_share=0.0), only, HIGH).kind == JobKind.GATING
-    assert choose(QUIET, only, HIGH).kind == JobKind.RATING
+    assert kind(dataclasses.replace(QUIET, gates=[gate()], gating_share=0.0), only, HIGH) == JobKind.GATING
+    assert kind(QUIET, only, HIGH) == JobKind.RATING
     found = choose(dataclasses.replace(QUIET, rated=[CURRENT]), only, HIGH)
     assert found == Nothing("no match has games to give at the moment", only_rating=False)
 
 
 def test_no_matches_means_none() -> None:
     never = dataclasses.replace(ANYTHING, allow_rating=False)
-    found = choose(dataclasses.replace(QUIET, gates=[gate()], rating_share=1.0), never, LOW)
-    assert found.kind == JobKind.SELFPLAY
+    assert kind(dataclasses.replace(QUIET, gates=[gate()], rating_share=1.0), never, LOW) == JobKind.SELFPLAY
 
 
 def test_a_run_without_a_network() -> None:
@@ -143,7 +151,7 @@ def test_a_run_without_a_network() -> None:
 
 def test_katagos_client_and_weak_networks() -> None:
     katago = dataclasses.replace(ANYTHING, own_client=False)
-    assert choose(QUIET, katago, HIGH).kind == JobKind.SELFPLAY
+    assert kind(QUIET, katago, HIGH) == JobKind.SELFPLAY
     for weak in (RANDOM, dataclasses.replace(CURRENT, suits_katago_client=False)):
         found = choose(dataclasses.replace(QUIET, current=weak), katago, HIGH)
         assert isinstance(found, Nothing)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 from django.test import Client
+from pytest_django import Settings
 
 from common import wire
 from server.accounts.models import Contributor
@@ -52,7 +53,7 @@ def database_that_fails(*, on: str = "") -> Iterator[None]:
         yield
 
 
-def stored_files(settings: Any) -> list[Path]:
+def stored_files(settings: Settings) -> list[Path]:
     return [path for path in Path(settings.MEDIA_ROOT).rglob("*") if path.is_file()]
 
 
@@ -72,7 +73,7 @@ def test_database_away(client: Client, anna: Contributor, job: Job) -> None:
     assert client.get("/healthz/").status_code == 200
 
 
-def test_database_fails_after_the_files(client: Client, anna: Contributor, job: Job, settings: object) -> None:
+def test_database_fails_after_the_files(client: Client, anna: Contributor, job: Job, settings: Settings) -> None:
     form = game_form(job)
     with database_that_fails(on='INSERT INTO "games_game"'):
         assert_try_again(upload_training(client, anna, form))
@@ -84,7 +85,7 @@ def test_database_fails_after_the_files(client: Client, anna: Contributor, job: 
 
 
 def test_full_disk(
-    client: Client, anna: Contributor, job: Job, settings: object, monkeypatch: pytest.MonkeyPatch
+    client: Client, anna: Contributor, job: Job, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -99,7 +100,7 @@ def test_full_disk(
     assert upload_training(client, anna, game_form(job)).status_code == 201
 
 
-def test_files_of_a_killed_process_are_swept(settings: object) -> None:
+def test_files_of_a_killed_process_are_swept(settings: Settings) -> None:
     incoming = Path(settings.MEDIA_ROOT) / INCOMING
     assert sweep_incoming() == 0
     incoming.mkdir(parents=True)

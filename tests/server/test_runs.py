@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -40,7 +41,7 @@ def test_a_run_begins_with_the_random_network(run: Run) -> None:
         ({"data_board_len": 5}, "selfplay_config: "),
     ],
 )
-def test_bad_settings_are_named(changes: dict[str, object], text: str) -> None:
+def test_bad_settings_are_named(changes: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidSettings) as caught:
         make_run(**{"name": "bad"} | changes)
     assert text in str(caught.value)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 from rest_framework.test import RequestsClient
 
 from common import wire
@@ -22,7 +25,7 @@ from tests.server.factories import KATAGO, ask, login, make_network, make_run
 pytestmark = pytest.mark.django_db
 
 
-def refusal(answer: object, status: int) -> wire.ErrorAnswer:
+def refusal(answer: Any, status: int) -> wire.ErrorAnswer:
     """The error that the server told, in its one shape."""
     assert answer.status_code == status, answer.content
     return wire.ErrorAnswer.from_json(answer.content)
@@ -49,6 +52,7 @@ def test_selfplay_task_of_a_new_run_names_the_random_network(client: Client, ann
     assert task.network.is_random
     assert (task.network.model_file, task.network.model_file_bytes) == (None, 0)
     assert parse_selfplay(task.config, data_board_len=run.data_board_len)
+    assert task.job_id is not None
     job = Job.objects.get(pk=task.job_id)
     assert (job.kind, job.games, job.state) == (JobKind.SELFPLAY, 4, JobState.LEASED)
     assert task.lease_seconds == run.lease_seconds
@@ -64,6 +68,7 @@ def test_gating_comes_first_and_is_a_rating_task(client: Client, anna: Contribut
     assert task.black_network.created_at == wire.format_created_at(candidate.created_at)
     assert parse_match(task.config)
     again = wire.read_task(ask(client, anna).content)
+    assert isinstance(again, wire.RatingTask)
     assert again.white_network.name == candidate.name, "colours alternate"
 
 
@@ -109,7 +114,7 @@ def test_who_may_not_contribute_is_403_with_the_phrase(client: Client, anna: Con
     assert told.code == wire.ErrorCode.STOP
 
 
-def test_a_login_without_contributor_is_403(client: Client, django_user_model: type, run: Run) -> None:
+def test_a_login_without_contributor_is_403(client: Client, django_user_model: type[User], run: Run) -> None:
     user = django_user_model.objects.create_user("staff", password="x")
     client.force_login(user)
     answer = client.post(wire.PATH_TASKS, {})
@@ -158,7 +163,7 @@ def test_a_paused_run_gives_no_jobs_for_a_while(client: Client, anna: Contributo
         ({"client_instance_id": "not hexadecimal"}, "client_instance_id"),
     ],
 )
-def test_malformed_requests(client: Client, anna: Contributor, run: Run, fields: dict[str, str], text: str) -> None:
+def test_malformed_requests(client: Client, anna: Contributor, run: Run, fields: dict[str, Any], text: str) -> None:
     told = refusal(ask(client, anna, **fields), 400)
     assert text in told.detail
     assert not Job.objects.exists()
@@ -199,7 +204,7 @@ def test_games_of_a_lost_job_are_given_again(client: Client, anna: Contributor, 
 
 
 def test_addresses_are_those_by_which_the_client_came(
-    anna: Contributor, run: Run, tmp_path: Path, settings: object
+    anna: Contributor, run: Run, tmp_path: Path, settings: Settings
 ) -> None:
     network = make_network(run, tmp_path, is_candidate=False)
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

@@ -15,6 +15,7 @@ from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
+from pytest_django import Settings
 
 from common.npz import to_bytes
 from common.rows import ARRAYS
@@ -47,7 +48,7 @@ SETTINGS = {
 
 
 @pytest.fixture
-def run(run: Run, tmp_path: Path, settings: Any) -> Run:
+def run(run: Run, tmp_path: Path, settings: Settings) -> Run:
     settings.DATA_DIR = tmp_path / "data"
     run.architecture, run.training_settings = SMALL, SETTINGS
     run.save()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def match(client: Client, anna: Contributor, run: Run, tmp_path: Path) -> Job:
     return Job.objects.get(pk=ask(client, anna).json()["job_id"])
 
 
-def assert_dropped(answer: object, text: str) -> None:
+def assert_dropped(answer: Any, text: str) -> None:
     """The game was refused for good, in a way that both clients take as final, and nothing was kept of it."""
     told = wire.ErrorAnswer.from_json(answer.content)
     assert answer.status_code == 400, told

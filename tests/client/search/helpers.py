@@ -56,17 +56,18 @@ GTP: dict[str, Any] = {
 
 def record(base: dict[str, Any] | None = None, **changes: Any) -> np.void:
     """A parameter record: the defaults, ``base`` over them, ``changes`` over both."""
-    return to_record(SearchParameters(max_visits=1000, **{**(base or {}), **changes}))
+    made: np.void = to_record(SearchParameters(max_visits=1000, **{**(base or {}), **changes}))
+    return made
 
 
 def node(**fields: Any) -> np.void:
     """An evaluated NODE with White to move and the given fields."""
-    nodes = np.zeros(1, NODE)
-    nodes[0]["status"] = EVALUATED
-    nodes[0]["to_move"] = WHITE
+    made: np.void = np.zeros(1, NODE)[0]
+    made["status"] = EVALUATED
+    made["to_move"] = WHITE
     for name, value in fields.items():
-        nodes[0][name] = value
-    return nodes[0]
+        made[name] = value
+    return made
 
 
 def children(

@@ -131,7 +131,7 @@ class NaiveSearch:
         visited = sum(node.policy[move] for move in node.children)
         total = sum(child.weight for child in node.children.values())
         base = p["cpuct_exploration_base"]
-        scale = p["cpuct_exploration"] + p["cpuct_exploration_log"] * math.log((total + base) / base)
+        scale: float = p["cpuct_exploration"] + p["cpuct_exploration_log"] * math.log((total + base) / base)
         scale *= math.sqrt(total + 0.01)
         if p["cpuct_utility_stdev_scale"]:
             prior, share, square = (
@@ -144,8 +144,8 @@ class NaiveSearch:
                 moment = (square + prior**2) * share + max(node.utility_sq, square) * node.weight
                 spread = math.sqrt(max(0.0, moment / (share + node.weight - 1) - square))
             scale *= 1 + p["cpuct_utility_stdev_scale"] * (spread / prior - 1)
-        part = min(1.0, visited ** p["fpu_parent_weight_by_visited_policy_pow"])
-        reduction = p["root_fpu_reduction_max"] if at_root else p["fpu_reduction_max"]
+        part: float = min(1.0, visited ** p["fpu_parent_weight_by_visited_policy_pow"])
+        reduction: float = p["root_fpu_reduction_max"] if at_root else p["fpu_reduction_max"]
         urgency = part * node.utility + (1 - part) * node.own_utility - node.sign * reduction * math.sqrt(visited)
 
         def value(move: int) -> float:

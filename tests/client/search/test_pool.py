@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba.core.runtime import rtsys
 from numba.core.runtime._nrt_python import memsys_enable_stats
+from numba.core.runtime.nrt import rtsys
 
 from client.search.parameters import without_exploration
 from client.search.pool import NonFiniteEvaluationError, SearchPool
@@ -169,10 +169,11 @@ def test_nothing_is_allocated_per_playout() -> None:
     pool = SearchPool(Silent(7, hashed_answer), slots=250, max_visits=40)
 
     def allocations(rounds: int) -> tuple[int, ...]:
-        before = rtsys.get_allocation_stats()
+        before = rtsys.get_allocation_stats()  # type: ignore[no-untyped-call]
         for _ in range(rounds):
             pool.step()
-        return tuple(np.subtract(rtsys.get_allocation_stats(), before).tolist())
+        after = rtsys.get_allocation_stats()  # type: ignore[no-untyped-call]
+        return tuple(np.subtract(after, before).tolist())
 
     pool.start(0, *empty(7), parameters=record(NOISY), visits=40, seed=0)
     of_one_call = allocations(1)  # what it takes to hand the arrays from Python to the kernels

@@ -22,7 +22,7 @@ from client.search.rng import (
 
 
 def generator(seed: int) -> Generator:
-    made = new_generators(1)[0]
+    made: Generator = new_generators(1)[0]
     seed_generator(made, np.uint64(seed))
     return made
 

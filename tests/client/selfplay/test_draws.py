@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -66,15 +68,15 @@ def test_spread_of_komi() -> None:
 
 
 def test_reduced_visits_of_the_specification() -> None:
-    options = {"base": 600, "least": 100, "threshold": 0.9, "lookback": 3, "least_weight": 0.1}
+    reduced = partial(draws.reduced_search, base=600, least=100, threshold=0.9, lookback=3, least_weight=0.1)
     for margins in ([0.0, 0.96, 0.97, 0.99], [-0.96, -0.97, -0.99]):
-        found = draws.reduced_search(margins, **options)
+        found = reduced(margins)
         assert found is not None
         assert found[0] == 420
         assert found[1] == pytest.approx(0.676)
-    assert draws.reduced_search([0.96, 0.97], **options) is None
-    assert draws.reduced_search([0.96, 0.9, 0.97], **options) is None
-    assert draws.reduced_search([0.96, -0.96, 0.97], **options) is None
+    assert reduced([0.96, 0.97]) is None
+    assert reduced([0.96, 0.9, 0.97]) is None
+    assert reduced([0.96, -0.96, 0.97]) is None
 
 
 def test_resignation() -> None:
