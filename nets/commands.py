@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,9 @@ def main(arguments: list[str] | None = None) -> int:
         torch.set_num_threads(options.threads)
     try:
         code: int = options.run(options)
+    except BrokenPipeError:  # whoever reads, such as head, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at its end
+        return 1
     except (ValueError, OSError, DivergedError, LookupError) as error:
         print(f"error: {error}", file=sys.stderr)
         if isinstance(error, DivergedError):

@@ -14,6 +14,7 @@ generator's state.
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import queue
@@ -68,6 +69,8 @@ class DataFile:
     rows: int
     modified: float
     """Seconds; the age of data is the file's modification time."""
+    shuffled: bool = False
+    """Whether a shuffler wrote it, which has applied the window already."""
 
     @property
     def is_random_play(self) -> bool:
@@ -81,38 +84,50 @@ class DataFolder:
 
     A file that cannot be read is left out, with one warning in the log. Of the outputs of KataGo's shuffler, which lie
     beside each other and repeat most rows, the newest complete one counts. What it keeps for validation, and of other
-    files ``validation_share``, is not trained on (training-data.md 6).
+    files ``validation_share``, is not trained on (training-data.md 6). Paths are resolved, so nothing counts twice.
     """
 
     def __init__(self, folders: Sequence[str | Path], *, validation_share: float = 0.0) -> None:
-        self.folders = [Path(folder) for folder in folders]
+        self.folders = [Path(folder).resolve() for folder in folders]
         self.validation: list[DataFile] = []
         """Files for validation when last looked at, oldest first."""
+        self.run_rows = 0
+        """Rows to train on when last looked at; of shuffled ones, all that the shuffler chose from."""
         self.validation_share = validation_share
         self._known: dict[str, DataFile] = {}
         self.refused: dict[str, str] = {}
         """Path -> reason, of files that could not be read when last looked at."""
 
     def scan(self) -> list[DataFile]:
-        """All readable files to train on, oldest first. Raises ``FileNotFoundError`` for a missing folder."""
+        """All readable files to train on, oldest first.
+
+        Raises ``FileNotFoundError`` for a missing folder, ``ValueError`` for one whose files repeat each other.
+        """
         found: dict[str, DataFile] = {}
         kept: set[str] = set()
+        chosen_from: dict[Path, int] = {}
         for folder in self.folders:
             if folder.is_file():
                 raise NotADirectoryError(f"{folder} is a file; give the folder that it lies in")
             if not folder.is_dir():
                 raise FileNotFoundError(f"the data folder {folder} does not exist")
-            for path in _newest_shuffle(folder).rglob("*.npz"):
+            source = _source_of(folder)
+            if source.shuffle is not None:
+                chosen_from[source.shuffle] = source.run_rows
+            for path in source.searched.rglob("*.npz"):
                 with suppress(FileNotFoundError):  # a file may go while we look
-                    self._look(path, found)
-                if _is_for_validation(path, folder, self.validation_share):
+                    self._look(path, found, shuffled=source.shuffle is not None)
+                if _is_for_validation(path, self.validation_share, shuffled=source.shuffle is not None):
                     kept.add(str(path))
         self._known = found
         self.refused = {path: reason for path, reason in self.refused.items() if path in found}
         usable = [file for file in found.values() if file.rows > 0]
         usable.sort(key=lambda file: (file.modified, file.path))
         self.validation = [file for file in usable if file.path in kept]
-        return [file for file in usable if file.path not in kept]
+        files = [file for file in usable if file.path not in kept]
+        shuffled = sum(file.rows for file in files if file.shuffled)
+        self.run_rows = sum(file.rows for file in files) - shuffled + max(shuffled, sum(chosen_from.values()))
+        return files
 
     def leave_out(self, error: UnusableFile) -> None:
         """Do without a file whose content turned out to be unusable, until it is written anew; says so in the log."""
@@ -123,7 +138,7 @@ class DataFolder:
                 self._known[error.path] = DataFile(error.path, 0, os.stat(error.path).st_mtime)
                 self.refused[error.path] = error.text
 
-    def _look(self, path: Path, found: dict[str, DataFile]) -> None:
+    def _look(self, path: Path, found: dict[str, DataFile], *, shuffled: bool) -> None:
         modified = path.stat().st_mtime
         known = self._known.get(str(path))
         if known is not None and known.modified == modified:
@@ -133,7 +148,7 @@ class DataFolder:
             rows = rows_in_file(path, GLOBAL_TARGETS_MEMBER)
             if rows > SHARD_LIMITS.max_rows:  # room is made for what a file declares before it is read
                 raise RowsError("too_big", f"it declares {rows} rows; at most {SHARD_LIMITS.max_rows} are read")
-            found[str(path)] = DataFile(str(path), rows, modified)
+            found[str(path)] = DataFile(str(path), rows, modified, shuffled)
         except FileNotFoundError:
             raise
         except (RowsError, OSError) as error:
@@ -146,16 +161,49 @@ class DataFolder:
             self.refused.pop(str(path), None)
 
 
-def _newest_shuffle(folder: Path) -> Path:
-    """The newest complete output of a shuffler in ``folder``, whose names are dates; ``folder`` if it has none."""
-    return max((path.parent for path in folder.glob(f"*/{_SHUFFLED}")), default=folder)
+@dataclass(frozen=True)
+class _Source:
+    """Where to search for the files of a folder that was asked for."""
+
+    searched: Path
+    shuffle: Path | None = None
+    """The output of a shuffler that it belongs to."""
+    run_rows: int = 0
+    """Rows that the shuffler chose from."""
 
 
-def _is_for_validation(path: Path, folder: Path, share: float) -> bool:
-    """Whether a shuffler kept the file for validation, unless ``folder`` asks for that; else its name decides."""
+def _source_of(folder: Path) -> _Source:
+    """Of the outputs of a shuffler in ``folder``, whose names are dates, the newest complete one; else the folder.
+
+    ``ValueError`` where they lie deeper, which would be beside the rows that they repeat.
+    """
+    newest = max((path.parent for path in folder.glob(f"*/{_SHUFFLED}")), default=None)
+    if newest is not None:
+        return _Source(newest, newest, _rows_chosen_from(newest))
+    for shuffle in (folder, folder.parent) if folder.name in (_TRAIN, _VALIDATION) else (folder,):
+        if (shuffle / _SHUFFLED).is_file():
+            return _Source(folder, shuffle, _rows_chosen_from(shuffle))
+    deeper = next(folder.glob(f"*/*/{_SHUFFLED}"), None)
+    if deeper is not None:
+        outputs = deeper.parent.parent
+        raise ValueError(f"{folder} holds a shuffler's outputs ({outputs}), which repeat rows; give that folder itself")
+    return _Source(folder)
+
+
+def _rows_chosen_from(shuffle: Path) -> int:
+    """Rows of the run when it was shuffled; 0 where its file does not say."""
+    try:
+        return int(json.loads((shuffle / _SHUFFLED).read_text())["range"][1])
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return 0
+
+
+def _is_for_validation(path: Path, share: float, *, shuffled: bool) -> bool:
+    """Whether a shuffler kept the file for validation; of what none has sorted, its name decides."""
     kind, beside = path.parent.name, path.parent.parent
-    if kind in (_TRAIN, _VALIDATION) and (beside / _TRAIN).is_dir() and (beside / _VALIDATION).is_dir():
-        return kind == _VALIDATION and path.parent != folder
+    sorted_by = {_TRAIN: _VALIDATION, _VALIDATION: _TRAIN}
+    if shuffled or (kind in sorted_by and (beside / sorted_by[kind]).is_dir()):
+        return kind == _VALIDATION
     digits = hashlib.md5(path.name.encode(), usedforsecurity=False).hexdigest()[:_NAME_DIGITS]
     return int(digits, 16) / 16**_NAME_DIGITS >= 1.0 - share
 
@@ -190,9 +238,10 @@ def any_rows(folder: DataFolder) -> Rows:
 def newest_rows(folder: DataFolder, count: int, length: int | None = None) -> Rows:
     """At most ``count`` rows of the newest files, newest file first, all for one edge: ``length``, or the newest's.
 
-    Files that cannot be read are left out. ``LookupError`` says why there are no rows.
+    Files that cannot be read are left out, and those for validation, unless there are no others. ``LookupError`` says
+    why there are no rows.
     """
-    parts = _newest_files(folder, folder.scan(), count, length)
+    parts = _newest_files(folder, folder.scan() or folder.validation, count, length)
     if not parts:
         raise LookupError(no_rows(folder))
     return Rows.concatenate(parts).take(slice(0, count))
@@ -204,8 +253,11 @@ def validation_rows(folder: DataFolder, count: int, length: int) -> Rows | None:
     parts = _newest_files(folder, folder.validation, count, length)
     if not parts:
         if folder.validation_share:
-            share = folder.validation_share
-            _log.warning("nothing to validate on: of %d files, none falls into a share of %g", len(trained_on), share)
+            _log.warning(
+                "nothing to validate on: of %d files, none is in a shuffler's val or has a name in a share of %g",
+                len(trained_on),
+                folder.validation_share,
+            )
         return None
     rows = Rows.concatenate(parts)
     return rows.take(np.linspace(0, rows.count - 1, min(count, rows.count)).astype(np.intp))
@@ -226,11 +278,16 @@ def _newest_files(folder: DataFolder, files: Sequence[DataFile], count: int, len
 
 
 def in_window(files: Sequence[DataFile], config: WindowConfig) -> list[DataFile]:
-    """The newest ``files`` (given oldest first) that the window reaches; of random play at most ``min_rows`` count."""
-    played = sum(file.rows for file in files if not file.is_random_play)
-    randomly = sum(file.rows for file in files if file.is_random_play)
+    """The newest ``files`` (given oldest first) that the window reaches; of random play at most ``min_rows`` count.
+
+    Shuffled files are all in it.
+    """
+    raw = [file for file in files if not file.shuffled]
+    played = sum(file.rows for file in raw if not file.is_random_play)
+    randomly = sum(file.rows for file in raw if file.is_random_play)
     wanted = window_rows(countable_rows(played, randomly, config), config)
-    return list(files[len(files) - newest([file.rows for file in files], wanted) :])
+    reached = raw[len(raw) - newest([file.rows for file in raw], wanted) :]
+    return [*(file for file in files if file.shuffled), *reached]
 
 
 @dataclass(frozen=True)

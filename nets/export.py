@@ -68,6 +68,8 @@ def load_net(path: Path, *, averaged: bool = True, seed: int = 1) -> LoadedNet:
     Of a checkpoint, the averaged weights (if there are any yet and ``averaged``). What the file lacks is drawn from
     ``seed``. Raises ``NetFileError``, ``CheckpointError``, ``OSError``.
     """
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
     if path.suffix != _TENSORS:
         record = read_net(path)
         with torch.random.fork_rng(devices=[]):

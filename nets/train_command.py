@@ -67,7 +67,11 @@ def add_train(commands: Any) -> None:
         help="samples between snapshots of the averaged weights (half an epoch, paper: a quarter)",
     )
     train.add_argument("--min-rows", type=positive, help="rows before training begins, and the window's start (250000)")
-    train.add_argument("--reuse", type=share, help="samples per new row, 0 = no limit (4, paper: no limit)")
+    train.add_argument(
+        "--reuse",
+        type=share,
+        help="samples that each new row allows beyond the first epoch, 0 = no limit (4, paper: no limit)",
+    )
     train.add_argument(
         "--validation",
         type=share,
@@ -205,26 +209,27 @@ def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processe
                 say(_line(report), flush=True)
             if report.validation:
                 say(f"{report.samples:>12,} samples  validation {_shown(report.validation)}", flush=True)
-            if report.outcome is Outcome.EPOCH_DONE or time.monotonic() - saved >= options.checkpoint_seconds:
-                trainer.save()
-                saved = time.monotonic()
-            if report.outcome is Outcome.EPOCH_DONE:
+            if report.outcome is Outcome.EPOCH_DONE:  # the net first: after a kill in between, the epoch ends again
                 name = f"{trainer.config.net.name}-s{trainer.samples}-d{trainer.rows}"
                 (options.output / "nets").mkdir(parents=True, exist_ok=True)
                 trainer.export(options.output / "nets" / f"{name}.bin.gz", name=name)
-            elif report.outcome in (Outcome.FEW_ROWS, Outcome.BUCKET_EMPTY):
+            if report.outcome is Outcome.EPOCH_DONE or time.monotonic() - saved >= options.checkpoint_seconds:
+                trainer.save()
+                saved = time.monotonic()
+            if report.outcome in (Outcome.FEW_ROWS, Outcome.BUCKET_EMPTY):
                 say(f"{report.outcome}: {_what_is_wanting(trainer, report)}; add rows and run again")
                 enough = report.outcome is not Outcome.FEW_ROWS
                 break
             elif report.outcome is Outcome.STOPPED:
                 say("stopped; run again to go on")
                 break
-        checkpoint = trainer.save()
+        checkpoint = trainer.save() if trainer.samples else None  # of nothing, it would only bind the folder to a net
         if checkpoint is not None:
             say(_where(trainer, checkpoint, options.output))
     except (OSError, RowsError):  # such as a network disk that is away: what was trained is not lost
         with suppress(OSError):
-            trainer.save()
+            if trainer.samples:
+                trainer.save()
         raise
     finally:
         for number, handler in previous.items():
@@ -235,8 +240,11 @@ def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processe
 def _what_is_wanting(trainer: Trainer, report: SliceReport) -> str:
     config = trainer.config
     if report.outcome is Outcome.BUCKET_EMPTY:
-        times = config.bucket.max_train_bucket_per_new_data
-        return f"{report.rows:,} rows have been used as often as --reuse {times:g} allows"
+        level = trainer.bucket.level if trainer.bucket else 0.0
+        return (
+            f"of the {config.bucket.samples_per_epoch:,} samples of an epoch, {level:,.0f} may be trained; each row "
+            f"above {report.rows:,} adds {config.bucket.max_train_bucket_per_new_data:g} (--reuse, where 0 is no limit)"
+        )
     return (
         f"there are {report.rows:,} rows of edge {config.length}; training begins with {config.window.min_rows:,} "
         f"(--min-rows), and a batch takes {config.batch:,}"
@@ -250,8 +258,6 @@ def _where(trainer: Trainer, checkpoint: Path, output: Path) -> str:
     written = sorted((output / "nets").glob(f"{name}-d*.bin.gz"))
     if written:
         return f"{text}\nnet: {written[-1]}"
-    if not trainer.samples:
-        return text
     command = shlex.join(["python", "-m", "nets", "export", str(checkpoint), str(output / f"{name}.bin.gz")])
     return f"{text}\nno net file holds these samples yet; to write one: {command}"
 
@@ -261,5 +267,5 @@ def _line(report: SliceReport) -> str:
 
 
 def _shown(losses: Mapping[str, float]) -> str:
-    names = (name for name in ("total", "policy", "value", "ownership") if name in losses)
+    names = [name for name in ("total", "policy", "value", "ownership") if name in losses] or list(losses)[:3]
     return "  ".join(f"{name} {losses[name]:.4f}" for name in names)

@@ -43,7 +43,7 @@ from nets.optimizer import Optimizer
 from nets.processes import Processes
 from nets.targets import RowBatch, Targets
 from nets.training_config import Precision, TrainConfig, changes_between
-from nets.validation import joined, row_losses_in_parts
+from nets.validation import RowLosses, joined, row_losses_in_parts
 from nets.window import TrainBucket, countable_rows
 
 _log = logging.getLogger(__name__)
@@ -73,13 +73,14 @@ class SliceReport:
     samples: int
     """Of the whole training so far."""
     rows: int
-    """Rows that the data folder held when it was last looked at."""
+    """Rows of the data folder when it was last looked at, or of the run that they were shuffled from."""
     losses: dict[str, float]
     samples_per_second: float
     waiting_share: float
     """Share of the time spent waiting for batches."""
     validation: dict[str, float]
     """Mean losses of the averaged net on rows that are not trained on, by term; measured where an epoch ended."""
+    validation_rows: int
 
 
 class LossScale:
@@ -149,6 +150,7 @@ class Trainer:
         self.changes: list[str] = []
         """What differs from the settings of the checkpoint that was taken up, for people."""
         self._batches: Batches | None = None
+        self._has_validated = False
 
     # ------------------------------------------------------------------------------------------------------ slices
 
@@ -186,7 +188,7 @@ class Trainer:
                 outcome = Outcome.EPOCH_DONE
                 break
         seconds = time.monotonic() - begin
-        validation = self._validated(stop) if outcome is Outcome.EPOCH_DONE else {}
+        validation = self._validated(stop) if outcome is Outcome.EPOCH_DONE else None
         return self._report(outcome, steps, seconds, waited, validation)
 
     def step(self) -> LossResult:
@@ -200,13 +202,14 @@ class Trainer:
         return result
 
     def _report(
-        self, outcome: Outcome, steps: int, seconds: float, waited: float, validation: dict[str, float]
+        self, outcome: Outcome, steps: int, seconds: float, waited: float, validation: RowLosses | None
     ) -> SliceReport:
         self.processes.sum_(self.means.tensors())
         losses = self.means.means(self.processes.world) if steps else {}
         rate = steps * self.config.batch / seconds if seconds > 0 else 0.0
         waiting = waited / max(seconds, 1e-9)
-        report = SliceReport(outcome, steps, self.samples, self.rows, losses, rate, waiting, validation)
+        measured, rows = (validation.means(), validation.values.shape[1]) if validation else ({}, 0)
+        report = SliceReport(outcome, steps, self.samples, self.rows, losses, rate, waiting, measured, rows)
         if steps and self.metrics is not None and self.processes.is_first:
             self.metrics.append(
                 {
@@ -220,24 +223,34 @@ class Trainer:
                     "samples_per_second": round(rate, 1),
                     "waiting_share": round(waiting, 4),
                 }
-                | ({"validation": validation} if validation else {})
+                | ({"validation": measured, "validation_rows": rows} if validation else {})
             )
         return report
 
-    def _validated(self, stop: Callable[[], bool]) -> dict[str, float]:
-        """Losses of the averaged net on rows for validation; {} if there are none, or it is asked to stop.
+    def _validated(self, stop: Callable[[], bool]) -> RowLosses | None:
+        """Losses of the averaged net on rows for validation; None if there are none, or it is asked to stop.
 
-        The first process measures, the others go on to wait for it.
+        The first process measures, the others go on to wait for it. Where the rows cannot be read, training goes on.
         """
-        rows = validation_rows(self.folder, VALIDATION_ROWS, self.config.length) if self.processes.is_first else None
+        if not self.processes.is_first:
+            return None
+        try:
+            rows = validation_rows(self.folder, VALIDATION_ROWS, self.config.length)
+        except OSError as error:
+            _log.warning("no validation at %d samples: %s", self.samples, error)
+            return None
         if rows is None:
-            return {}
+            if self._has_validated:
+                _log.warning("no validation at %d samples: its rows are gone", self.samples)
+            return None
+        self._has_validated = True
         net, recipe, parts = self.averager.averaged_net(), self.config.recipe, []
         for part in row_losses_in_parts(net, rows, recipe, trained=self.losses.needed, device=self.device):
             if stop():
-                return {}
+                _log.warning("no validation at %d samples: stopped", self.samples)
+                return None
             parts.append(part)
-        return joined(parts).means()
+        return joined(parts)
 
     # -------------------------------------------------------------------------------------------------------- steps
 
@@ -323,8 +336,8 @@ class Trainer:
         """Start an epoch if there is data enough and the bucket allows it; else say what is wanting."""
         files = self._look()
         window, bucket = self.config.window, self.config.bucket
-        played = sum(file.rows for file in files if not file.is_random_play)
-        countable = countable_rows(played, self.rows - played, window)
+        randomly = sum(file.rows for file in files if file.is_random_play)
+        countable = countable_rows(self.rows - randomly, randomly, window)
         if countable < window.min_rows:
             return Outcome.FEW_ROWS
         if self.config.limit_reuse:
@@ -339,8 +352,9 @@ class Trainer:
 
     def _look(self) -> list[DataFile]:
         """The data files now, as the first process sees them."""
-        files: list[DataFile] = self.processes.from_first(self.folder.scan() if self.processes.is_first else None)
-        self.rows = sum(file.rows for file in files)
+        seen = (self.folder.scan(), self.folder.run_rows) if self.processes.is_first else None
+        files: list[DataFile]
+        files, self.rows = self.processes.from_first(seen)
         return files
 
     def _plan_pass(self, files: list[DataFile]) -> Plan:
@@ -439,7 +453,8 @@ class Trainer:
         self._drop_pass()
         self.changes = changes_between(saved, self.config)
         same_batches = (saved.batch, saved.seed) == (self.config.batch, self.config.seed)
-        if data["pass"] and same_batches:  # else its position would mean other rows
+        same_files = saved.validation_share == self.config.validation_share
+        if data["pass"] and same_batches and same_files:  # else its position would mean other rows
             self._start_pass(Plan.from_json(data["pass"]["plan"]), Position(**data["pass"]["position"]))
         if self.metrics is not None and self.processes.is_first:
             self.metrics.cut_after(self.samples)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from common.rows import MAX_LENGTH, MIN_LENGTH
 from nets import averaging, optimizer, window
 from nets.averaging import AveragingConfig
 from nets.config import NetConfig
@@ -52,8 +53,10 @@ class TrainConfig:
     """Memory for the rows that are shuffled together; as much again is for those that are read meanwhile."""
 
     def __post_init__(self) -> None:
-        if self.batch < 1 or self.length < 2 or self.chunk_bytes < 1:
-            raise ValueError("batch, length and chunk_bytes must be positive")
+        if self.batch < 1 or self.chunk_bytes < 1:
+            raise ValueError("batch and chunk_bytes must be positive")
+        if not MIN_LENGTH <= self.length <= MAX_LENGTH:
+            raise ValueError(f"length, the edge of the tensor, must be {MIN_LENGTH} to {MAX_LENGTH}, not {self.length}")
         if not 0 <= self.validation_share < 1:
             raise ValueError("validation_share must be at least 0 and less than 1")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import re
 import shlex
 import shutil
@@ -86,6 +88,43 @@ def test_a_training_reports_losses_on_files_that_it_does_not_train_on(
     assert "to train on: 3 files are for validation" in capsys.readouterr().err
 
 
+def test_a_training_that_cannot_begin_leaves_its_folder_free(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["train", str(data), "--output", str(tmp_path / "run"), "--samples", "8"]
+    assert main([*arguments, "--net", "b2c16-bn"]) == 1
+    assert "training begins with 250,000" in capsys.readouterr().out
+    assert train(data, tmp_path / "run", 8, "--net", "b1c6nbt-fson-mish-rvgl-bnh") == 0
+
+
+def test_a_net_is_written_before_the_checkpoint_that_ends_its_epoch(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a kill in between costs no net: the epoch ends again."""
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("nets.trainer.CheckpointFolder.save", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train(data, tmp_path / "run", 32, "--net", "b2c16-bn")
+    assert [path.name for path in (tmp_path / "run" / "nets").iterdir()] == ["b2c16-bn-s32-d60.bin.gz"]
+
+
+def test_a_full_disk_leaves_no_half_of_a_net(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    source = Path(__file__).parent.parent / "fixtures" / "nets" / "mini-nbt-fson-mish-rvgl-bnh.bin.gz"
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["export", str(source), str(tmp_path / "net.bin.gz")]) == 1
+    assert f"cannot write {tmp_path / 'net.bin.gz'}: No space left" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_evaluate_and_compare(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "run"
     train(data, output, 64, "--net", "b2c16", "--rate-scale", "3")
@@ -107,7 +146,9 @@ def test_evaluate_and_compare(data: Path, tmp_path: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["info", "nowhere.bin.gz"], "nowhere.bin.gz"),
+        (["info", "nowhere.bin.gz"], "there is no file nowhere.bin.gz"),
+        (["evaluate", "nowhere", "."], "there is no file nowhere"),
+        (["train", ".", "--output", "out", "--samples", "1", "--net", "b2c16", "--length", "40"], "must be 2 to 39"),
         (["import", "a.bin.gz", "b.bin.gz"], "must end in .safetensors"),
         (["train", "nowhere", "--output", "out", "--samples", "1", "--net", "b2c16"], "does not exist"),
         (["train", ".", "--output", "out", "--samples", "1", "--net", "b2c17", "--length", "9"], "b2c17"),

@@ -125,11 +125,24 @@ def test_of_shuffled_data_the_newest_complete_training_rows_count(tmp_path: Path
             (tmp_path / stamp / part).mkdir(parents=True)
             write_npz(numbered(0, 5), tmp_path / stamp / part / "data0_0.npz")
         if done:
-            (tmp_path / stamp / "train.json").write_text('{"range": [0, 5]}')
+            (tmp_path / stamp / "train.json").write_text('{"range": [0, 500]}')
     newest = tmp_path / "20250301-120000"
-    for asked in (tmp_path, newest, newest / "train"):
-        assert [file.path for file in DataFolder([asked]).scan()] == [str(newest / "train" / "data0_0.npz")]
-    assert len(DataFolder([newest / "val"]).scan()) == 1  # asked for by name
+    for asked in ([tmp_path], [newest], [newest / "train"], [newest / "train", newest / "val"], [newest, tmp_path]):
+        data = DataFolder(asked)
+        assert [file.path for file in data.scan()] == [str(newest / "train" / "data0_0.npz")]
+        assert data.run_rows == 500  # what the shuffler chose from
+    only = DataFolder([newest / "val"])
+    assert (only.scan(), len(only.validation)) == ([], 1)
+    assert newest_rows(only, 10).count == 5  # to measure on, if it is asked for
+    with pytest.raises(ValueError, match="holds a shuffler's outputs"):
+        DataFolder([tmp_path.parent]).scan()
+    (newest / "train.json").write_text("{")
+    data = DataFolder([newest])
+    data.scan()
+    assert data.run_rows == 5
+    window = WindowConfig(min_rows=1, taper_window_scale=1)
+    many = [DataFile(f"{index}.npz", 1000, index, shuffled=True) for index in range(9)]
+    assert in_window(many, window) == many  # which the shuffler has applied
     (tmp_path / "net" / "val").mkdir(parents=True)
     write_npz(numbered(0, 5), tmp_path / "net" / "val" / "a.npz")
     assert len(DataFolder([tmp_path / "net"]).scan()) == 1  # no shuffler's
@@ -139,7 +152,9 @@ def test_of_shuffled_data_the_newest_complete_training_rows_count(tmp_path: Path
         assert [file.path for file in data.validation] == [str(newest / "val" / "data0_0.npz")]
 
 
-def test_names_decide_which_files_are_for_validation(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_names_decide_which_files_are_for_validation(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By the formula of training-data.md 6; a folder's name is no part of it."""
     wanted = set()
     for index in range(40):
@@ -164,7 +179,11 @@ def test_names_decide_which_files_are_for_validation(tmp_path: Path, caplog: pyt
     assert validation_rows(DataFolder([tmp_path]), 5, LENGTH) is None
     assert not caplog.text
     assert validation_rows(DataFolder([tmp_path], validation_share=1e-9), 5, LENGTH) is None
-    assert "nothing to validate on: of 40 files, none falls into a share of 1e-09" in caplog.text
+    assert "nothing to validate on: of 40 files, none is in a shuffler's val" in caplog.text
+    monkeypatch.chdir(tmp_path)
+    twice = DataFolder([".", tmp_path / "train" / ".."])
+    assert len(twice.scan()) == 40
+    assert twice.run_rows == 120
 
 
 def test_a_pass_uses_every_row_once(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,15 +17,16 @@ import torch
 from common.rows import read_npz, write_npz
 from nets import optimizer as optimizer_module
 from nets.averaging import AveragingConfig
+from nets.checkpoint import CheckpointFolder
 from nets.config import named
-from nets.data import Augmentation
+from nets.data import Augmentation, DataFolder
 from nets.export import load_net
 from nets.layers import Conv
 from nets.losses import Recipe, seki_share
 from nets.metrics import JsonLines
 from nets.optimizer import Kind, OptimizerConfig
 from nets.targets import RowBatch, Targets, make_batch
-from nets.trainer import Outcome
+from nets.trainer import Outcome, Trainer
 from nets.training_config import Precision, TrainConfig, recipe_config
 from nets.validation import row_losses
 from nets.window import BucketConfig, WindowConfig
@@ -220,6 +222,63 @@ def test_what_is_for_validation_is_measured_after_an_epoch_and_not_trained_on(da
     assert (interrupted.outcome, interrupted.validation) == (Outcome.EPOCH_DONE, {})
     for each in (trainer, again):
         each.close()
+
+
+def test_a_changed_share_begins_a_new_pass(data: Path, tmp_path: Path) -> None:
+    for share in (0.0, 0.3):  # 0.npz and 1.npz are for validation then
+        settings = config_for(bucket=BucketConfig(samples_per_epoch=80), window=WindowConfig(min_rows=40))
+        config = replace(settings, validation_share=share)
+        folder = DataFolder([data], validation_share=share)
+        trainer = Trainer(config, folder, CheckpointFolder(tmp_path / "state"))
+        trainer.resume()
+        losses_of(trainer, 1)
+        assert trainer._batches is not None
+        used = {Path(file.path).name for chunk in trainer._batches.plan.chunks for file in chunk}
+        assert bool(used & {"0.npz", "1.npz"}) is not bool(share)
+        trainer.save()
+        trainer.close()
+
+
+def test_validation_that_cannot_be_read_or_ends_does_not_end_a_training(
+    data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sorted").mkdir()
+    data.rename(tmp_path / "sorted" / "train")
+    held = tmp_path / "sorted" / "val" / "0.npz"
+    held.parent.mkdir()
+    write_npz(made_rows(30, 5, seed=77), held)
+    lines = JsonLines(tmp_path / "metrics.jsonl")
+    trainer = trainer_for(tmp_path / "sorted", tmp_path / "state", metrics=lines)
+    assert trainer.run(max_steps=10).validation_rows == 30
+    assert lines.read()[-1]["validation_rows"] == 30
+    trainer.run(max_steps=2)
+    held.unlink()
+    assert trainer.run(max_steps=10).outcome is Outcome.EPOCH_DONE
+    assert "no validation at 96 samples: its rows are gone" in caplog.text
+
+    def away(*_: object) -> None:
+        raise FileNotFoundError("the data folder does not exist")
+
+    monkeypatch.setattr("nets.trainer.validation_rows", away)
+    assert trainer.run(max_steps=10).outcome is Outcome.EPOCH_DONE
+    assert "no validation at 144 samples: the data folder" in caplog.text
+    trainer.close()
+
+
+def test_the_rows_that_a_shuffler_chose_from_fill_the_bucket(data: Path, tmp_path: Path) -> None:
+    shuffles = tmp_path / "shuffles"
+    for stamp, rows in (("20260101-000000", 1000), ("20260102-000000", 1030)):
+        (shuffles / stamp).mkdir(parents=True)
+        shutil.copytree(data, shuffles / stamp / "train")
+        (shuffles / stamp / "train.json").write_text(json.dumps({"range": [rows - 80, rows]}))
+        if rows == 1000:
+            config = config_for(limit_reuse=True, bucket=BucketConfig(2, 48, 48), window=WindowConfig(min_rows=900))
+            trainer = trainer_for(shuffles, tmp_path / "state", config=config)
+            assert trainer.run(max_steps=10).outcome is Outcome.EPOCH_DONE
+            assert trainer.run(max_steps=10).outcome is Outcome.BUCKET_EMPTY
+    report = trainer.run(max_steps=10)
+    assert (report.outcome, report.rows) == (Outcome.EPOCH_DONE, 1030)
+    trainer.close()
 
 
 def test_slices_say_why_they_end(data: Path, tmp_path: Path) -> None:
