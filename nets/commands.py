@@ -21,7 +21,7 @@ from common.rows import Rows, read_npz
 from nets.checkpoint import CURRENT
 from nets.checkpoint import read as read_checkpoint
 from nets.command_line import CHECKPOINTS, command, device_of, threads
-from nets.data import DataFolder, newest_rows
+from nets.data_files import DataFolder, newest_rows
 from nets.exchange import config_of
 from nets.export import export_net, load_net
 from nets.katago_file import read_net

@@ -20,7 +20,7 @@ from common.npz import RowsError
 from nets.checkpoint import CheckpointFolder
 from nets.command_line import CHECKPOINTS, command, device_of, output_folder, seed, share
 from nets.config import base_names, named, suffix_names
-from nets.data import DataFolder, any_rows, no_rows
+from nets.data_files import DataFolder, any_rows, no_rows
 from nets.export import load_net
 from nets.losses import RECIPES, all_terms
 from nets.metrics import JsonLines

@@ -22,19 +22,8 @@ from torch import Tensor
 
 from nets.averaging import Averager
 from nets.checkpoint import Checkpoint, CheckpointError, CheckpointFolder, OtherTrainingError, read
-from nets.data import (
-    Batches,
-    DataFile,
-    DataFolder,
-    Plan,
-    Position,
-    UnusableFile,
-    in_window,
-    make_plan,
-    usable_batches,
-    uses_to_remember,
-    validation_rows,
-)
+from nets.data import Batches, Plan, Position, in_window, make_plan, usable_batches, uses_to_remember
+from nets.data_files import DataFile, DataFolder, UnusableFile, validation_rows
 from nets.export import export_net
 from nets.losses import Losses, LossResult, SekiScale, seki_share
 from nets.metrics import JsonLines, TermMeans

@@ -19,7 +19,7 @@ from django.core.files import File
 
 from nets import checkpoint as checkpoints
 from nets.checkpoint import CheckpointFolder
-from nets.data import DataFolder
+from nets.data_files import DataFolder
 from nets.exchange import trainable_module_of
 from nets.katago_file import read_net
 from nets.model import Net

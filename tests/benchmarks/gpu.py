@@ -384,7 +384,7 @@ def trainer_of(
     """A trainer on made-up 19×19 rows of its recipe, which are written if the folder does not have them."""
     from common.rows import write_npz
     from nets.checkpoint import CheckpointFolder
-    from nets.data import DataFolder
+    from nets.data_files import DataFolder
     from nets.trainer import Trainer
     from nets.training_config import Precision, recipe_config
     from nets.window import BucketConfig, WindowConfig

@@ -34,7 +34,7 @@ import torch
 from common.rows import write_npz
 from nets.checkpoint import CheckpointFolder
 from nets.config import named
-from nets.data import DataFolder
+from nets.data_files import DataFolder
 from nets.model import Net
 from nets.trainer import Trainer
 from nets.training_config import Precision, recipe_config

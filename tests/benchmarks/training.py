@@ -18,7 +18,7 @@ import torch
 from common.rows import Rows, write_npz
 from nets.checkpoint import CheckpointFolder
 from nets.config import named
-from nets.data import DataFolder
+from nets.data_files import DataFolder
 from nets.model import Net
 from nets.trainer import SliceReport, Trainer
 from nets.training_config import Precision, TrainConfig, recipe_config

@@ -12,7 +12,7 @@ from common.rows import write_npz
 from nets.averaging import AveragingConfig
 from nets.checkpoint import CheckpointFolder
 from nets.config import named
-from nets.data import DataFolder
+from nets.data_files import DataFolder
 from nets.katago_file import read_net, write_net
 from nets.trainer import Trainer
 from nets.training_config import TrainConfig

@@ -323,11 +323,11 @@ def test_a_damaged_file_is_left_out_with_one_warning(
     cut_short(data / "1.npz", rows / "1.npz")
     assert train(rows, tmp_path / "run", 48, "--net", "b2c16-bn") == 0  # two epochs: it looks several times
     net = tmp_path / "run" / "nets" / "b2c16-bn-s32-d40.bin.gz"
-    (warning,) = [record.getMessage() for record in caplog.records if record.name == "nets.data"]
+    (warning,) = [record.getMessage() for record in caplog.records if record.name == "nets.data_files"]
     assert warning.startswith(f"left out: {rows / '1.npz'}: not a readable zip archive")
     caplog.clear()
     assert main(["evaluate", str(net), str(rows), "--recipe", "paper"]) == 0
-    assert [record.getMessage() for record in caplog.records if record.name == "nets.data"] == [warning]
+    assert [record.getMessage() for record in caplog.records if record.name == "nets.data_files"] == [warning]
 
 
 @pytest.mark.parametrize("length", [[], ["--length", "5"]])

@@ -21,20 +21,15 @@ from common.rows import ARRAYS, GlobalTarget, InputPlane, Rows, read_npz, write_
 from nets.data import (
     Augmentation,
     Batches,
-    DataFile,
-    DataFolder,
     Plan,
     Position,
-    UnusableFile,
-    any_rows,
     in_window,
     load_chunk,
     make_plan,
-    newest_rows,
     read_chunks,
     usable_batches,
-    validation_rows,
 )
+from nets.data_files import DataFile, DataFolder, UnusableFile, any_rows, newest_rows, validation_rows
 from nets.targets import RowBatch, apply_symmetry
 from nets.window import WindowConfig
 from tests.nets.made_rows import in_larger_tensors, made_rows

@@ -19,7 +19,8 @@ from nets import optimizer as optimizer_module
 from nets.averaging import AveragingConfig
 from nets.checkpoint import CheckpointFolder
 from nets.config import named
-from nets.data import Augmentation, DataFolder
+from nets.data import Augmentation
+from nets.data_files import DataFolder
 from nets.export import load_net
 from nets.layers import Conv
 from nets.losses import Recipe, seki_share

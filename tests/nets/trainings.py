@@ -9,7 +9,7 @@ from typing import Any
 from nets.averaging import AveragingConfig
 from nets.checkpoint import CheckpointFolder
 from nets.config import named
-from nets.data import DataFolder
+from nets.data_files import DataFolder
 from nets.optimizer import OptimizerConfig
 from nets.trainer import Trainer
 from nets.training_config import TrainConfig
