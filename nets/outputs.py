@@ -108,25 +108,30 @@ def decode_values(raw: Any, global_inputs: Any, decoding: Any, scalars: Any) -> 
 
 @njit(cache=True, nogil=True)
 def decode_maps(
-    raw_policy: Any, raw_ownership: Any, optimism: float, points: Any, places: Any, policy: Any, ownership: Any
+    raw_policy: Any, raw_ownership: Any, optimism: float, places: Any, policy: Any, ownership: Any, length: int
 ) -> None:
-    """Decode one row's policies [channels, A + 1] and ownership [A] back to the board's own orientation.
+    """Decode one row's policies [channels, E·E + 1] and ownership [E·E] back to the board's own orientation.
 
-    ``points`` [A] are positions of the board, ``places`` [A] where each of them lies in the net's tensor. Channel 1, if
-    there is one, is the optimistic policy, mixed in as logits. Writes ``policy`` (logits, the pass last) and
-    ``ownership`` (-1..1) at the points; that may be [0] where it is not asked for.
+    ``places`` [E·E] is where each position lies in the net's tensor. Channel 1, if there is one, is the optimistic
+    policy, mixed in as logits. Writes ``policy`` [L·L + 1] (logits, the pass last) and ``ownership`` [L·L] (-1..1), or
+    [0] where that is not asked for, within the upper left E × E of their L × L, L = ``length``.
     """
     area = places.shape[0]
+    edge = int(math.sqrt(area))
     mix = raw_policy.shape[0] > 1 and optimism != 0.0
-    for position in range(area + 1):
-        place = places[position] if position < area else area
-        logit = raw_policy[0, place]
-        if mix:
-            logit += optimism * (raw_policy[1, place] - logit)
-        policy[points[position] if position < area else policy.shape[0] - 1] = logit
-    if ownership.shape[0] > 0:
-        for position in range(area):
-            ownership[points[position]] = math.tanh(raw_ownership[places[position]])
+    for y in range(edge):
+        for x in range(edge):
+            place = places[y * edge + x]
+            logit = raw_policy[0, place]
+            if mix:
+                logit += optimism * (raw_policy[1, place] - logit)
+            policy[y * length + x] = logit
+            if ownership.shape[0] > 0:
+                ownership[y * length + x] = math.tanh(raw_ownership[place])
+    logit = raw_policy[0, area]
+    if mix:
+        logit += optimism * (raw_policy[1, area] - logit)
+    policy[length * length] = logit
 
 
 def score_mean_square(score_mean: float, score_stdev: float, no_result: float) -> float:
