@@ -23,7 +23,7 @@ from nets.checkpoint import read as read_checkpoint
 from nets.command_line import CHECKPOINTS, command, device_of, threads
 from nets.data_files import DataFolder, newest_rows
 from nets.exchange import config_of
-from nets.export import export_net, load_net
+from nets.export import LoadedNet, export_net, load_net
 from nets.katago_file import read_net
 from nets.losses import RECIPES, Recipe
 from nets.optimizer import DivergedError
@@ -147,8 +147,9 @@ def _info(options: argparse.Namespace) -> int:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    device, rows = device_of(options.device), newest_rows(DataFolder(options.data), options.max_rows, options.length)
-    means = _losses(options.net, rows, Recipe(options.recipe), device).means()
+    device, found = device_of(options.device), load_net(_source(options.net))
+    rows = newest_rows(DataFolder(options.data), options.max_rows, options.length)
+    means = _losses(found, rows, Recipe(options.recipe), device).means()
     if options.json:
         print(json.dumps({"rows": rows.count, "losses": means}))
         return 0
@@ -158,16 +159,15 @@ def _evaluate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _losses(path: Path, rows: Rows, recipe: Recipe, device: torch.device) -> RowLosses:
-    """Losses on ``rows`` of the outputs that the net at ``path`` was trained for."""
-    found = load_net(_source(path))
+def _losses(found: LoadedNet, rows: Rows, recipe: Recipe, device: torch.device) -> RowLosses:
+    """Losses on ``rows`` of the outputs that the net was trained for."""
     return row_losses(found.net, rows, recipe, trained=found.trained, device=device)
 
 
 def _compare(options: argparse.Namespace) -> int:
-    device, rows = device_of(options.device), newest_rows(DataFolder(options.data), options.max_rows, options.length)
-    recipe = Recipe(options.recipe)
-    first, second = (_losses(path, rows, recipe, device) for path in (options.first, options.second))
+    device, nets = device_of(options.device), [load_net(_source(path)) for path in (options.first, options.second)]
+    rows, recipe = newest_rows(DataFolder(options.data), options.max_rows, options.length), Recipe(options.recipe)
+    first, second = (_losses(found, rows, recipe, device) for found in nets)
     table = compare(first, second)
     if options.json:
         print(json.dumps({"rows": rows.count, "terms": [dataclasses.asdict(term) for term in table]}))

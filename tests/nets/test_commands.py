@@ -88,6 +88,13 @@ def test_a_training_reports_losses_on_files_that_it_does_not_train_on(
     assert "to train on: 3 files are for validation" in capsys.readouterr().err
 
 
+def test_a_tensor_of_an_edge_that_no_file_has_is_refused(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train(data, tmp_path / "run", 8, "--net", "b2c16-bn", "--length", "40") == 1
+    assert "must be 2 to 39, not 40" in capsys.readouterr().err
+
+
 def test_a_training_that_cannot_begin_leaves_its_folder_free(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -148,7 +155,6 @@ def test_evaluate_and_compare(data: Path, tmp_path: Path, capsys: pytest.Capture
     [
         (["info", "nowhere.bin.gz"], "there is no file nowhere.bin.gz"),
         (["evaluate", "nowhere", "."], "there is no file nowhere"),
-        (["train", ".", "--output", "out", "--samples", "1", "--net", "b2c16", "--length", "40"], "must be 2 to 39"),
         (["import", "a.bin.gz", "b.bin.gz"], "must end in .safetensors"),
         (["train", "nowhere", "--output", "out", "--samples", "1", "--net", "b2c16"], "does not exist"),
         (["train", ".", "--output", "out", "--samples", "1", "--net", "b2c17", "--length", "9"], "b2c17"),
@@ -342,7 +348,8 @@ def test_where_no_file_can_be_read_the_error_names_the_damage(
     assert error.count("not a readable zip archive of arrays, perhaps cut short") == 3
     assert f"{tmp_path / '0.npz'}: " in error
     assert error.endswith("; and 2 more")
-    assert main(["evaluate", "net.bin.gz", str(tmp_path)]) == 1
+    net = Path(__file__).parent.parent / "fixtures" / "nets" / "mini-nbt-fson-mish-rvgl-bnh.bin.gz"
+    assert main(["evaluate", str(net), str(tmp_path)]) == 1
     assert "these cannot be read" in capsys.readouterr().err
 
 
