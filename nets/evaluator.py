@@ -16,15 +16,13 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any, Final, NamedTuple, Protocol
+from functools import partial
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from numba import njit
 
-from common.go.symmetry import symmetry_table
 from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
 from nets.backends import (
     Backend,
@@ -38,7 +36,6 @@ from nets.backends import (
     front,
 )
 from nets.exchange import module_of
-from nets.head_layers import OFF_BOARD_LOGIT
 from nets.katago_file import read_net
 from nets.model import Net
 from nets.outputs import (
@@ -51,11 +48,9 @@ from nets.outputs import (
     UNKNOWN,
     VALUE_ERROR,
     VARIANCE_TIME,
-    Decoding,
-    decode_maps,
-    decode_values,
     decoding_of,
 )
+from nets.turning import Turn, common_edge, decode_rows, flat_points, gather_inputs, turn_of
 
 Float32s = npt.NDArray[np.float32]
 
@@ -235,27 +230,13 @@ def _nothing_to_wait_for() -> None:
     """The outputs are there."""
 
 
-class _Turn(NamedTuple):
-    """How the positions of a batch of edge L go to tensors of edge E, A = E·E."""
-
-    length: int
-    edge: int
-    places: npt.NDArray[np.int16]
-    """[8, A] where each position of a tensor of edge E goes, by symmetry."""
-
-
-@cache
-def _turn(length: int, edge: int) -> _Turn:
-    return _Turn(length, edge, symmetry_table(edge)[:, :-1].copy())
-
-
 @dataclass(eq=False)
 class _Piece:
     """Rows of a batch that a lane of the device works on, or has finished."""
 
     batch: Batch
     rows: slice
-    turn: _Turn
+    turn: Turn
     lane: Lane
     finished: bool = False
 
@@ -375,7 +356,7 @@ class NetEvaluator:
         if not self._free:
             self._finish_oldest()
         lane, count = self._free[0], rows.stop - rows.start
-        planes, turn = front(lane.planes, shape), _turn(batch.planes.shape[-1], shape.edge)
+        planes, turn = front(lane.planes, shape), turn_of(batch.planes.shape[-1], shape.edge)
         gather_inputs(flat_points(batch.planes[rows]), batch.symmetry[rows], turn, flat_points(planes))
         lane.global_inputs[:count] = batch.global_inputs[rows]
         lane.launch(shape)
@@ -418,17 +399,6 @@ class NetEvaluator:
         self._backend.close()
 
 
-def common_edge(planes: Planes) -> int:
-    """The edge of all boards in ``planes`` [N, 22, L, L], if they are squares of one size; otherwise L."""
-    length, on_board = int(planes.shape[-1]), planes[:, 0]
-    edge = int(on_board[:1, 0].sum())
-    if not 0 < edge < length:
-        return length
-    larger = on_board[:, edge, 0].any() or on_board[:, 0, edge].any()
-    same = on_board[:, edge - 1, edge - 1].all() and not larger
-    return edge if same else length
-
-
 def pieces(count: int, sizes: tuple[int, ...]) -> Iterator[int]:
     """Sizes of the runs that evaluate ``count`` rows: full ones, and the last padded if that is little waste."""
     while count > 0:
@@ -439,63 +409,6 @@ def pieces(count: int, sizes: tuple[int, ...]) -> Iterator[int]:
             size = max((size for size in sizes if size <= count), default=sizes[0])
         yield size
         count -= size
-
-
-def flat_points(planes: Planes) -> Planes:
-    """The same planes [N, 22, L, L] as [N, 22, L·L]."""
-    return planes.reshape(*planes.shape[:2], -1)
-
-
-@njit(cache=True, nogil=True)
-def gather_inputs(planes: Any, symmetry: Any, turn: _Turn, target: Any) -> None:
-    """Copy planes [rows, 22, L·L] into ``target`` [at least as many, 22, E·E] under their symmetries."""
-    rows, channels, _ = planes.shape
-    length, edge = turn.length, turn.edge
-    lines, width = (edge, edge) if edge < length else (1, edge * edge)  # a whole tensor is one line: 5.6 µs, not 8.3
-    for row in range(rows):
-        places = turn.places[symmetry[row]]
-        for channel in range(channels):
-            goal = target[row, channel]
-            for line in range(lines):
-                source = planes[row, channel, line * length : line * length + width]
-                place = places[line * width : (line + 1) * width]
-                for position in range(width):
-                    goal[place[position]] = source[position]
-
-
-@njit(cache=True, nogil=True)
-def decode_rows(
-    raw_policy: Any,
-    raw_values: Any,
-    raw_ownership: Any,
-    global_inputs: Any,
-    symmetry: Any,
-    optimism: Any,
-    turn: _Turn,
-    decoding: Decoding,
-    policy: Any,
-    win_loss: Any,
-    no_result: Any,
-    scalars: Any,
-    ownership: Any,
-) -> bool:
-    """Decode as many rows as ``global_inputs`` has into the five last arrays; False if anything is not a number."""
-    total = 0.0
-    for row in range(global_inputs.shape[0]):
-        win_loss[row], no_result[row] = decode_values(raw_values[row], global_inputs[row], decoding, scalars[row])
-        place = turn.places[symmetry[row]]
-        if turn.edge < turn.length:
-            policy[row] = OFF_BOARD_LOGIT
-            ownership[row] = 0.0
-        decode_maps(raw_policy[row], raw_ownership[row], optimism[row], place, policy[row], ownership[row], turn.length)
-        total += win_loss[row]
-        for index in range(scalars.shape[1]):
-            total += scalars[row, index]
-        for index in range(policy.shape[1]):
-            total += policy[row, index]
-        for index in range(ownership.shape[1]):
-            total += ownership[row, index]
-    return bool(np.isfinite(total))
 
 
 # -- choosing a backend ---------------------------------------------------------------------------------------------

@@ -35,7 +35,6 @@ from nets.evaluator import (
     Batch,
     EvaluatorError,
     NetEvaluator,
-    common_edge,
     load_evaluator,
     make_evaluator,
     new_batch,
@@ -44,6 +43,7 @@ from nets.exchange import module_of, record_of
 from nets.katago_file import read_net, write_net
 from nets.layers import Conv, Norm
 from nets.model import Net
+from nets.turning import common_edge
 from tests.benchmarks.evaluator import operations
 from tests.nets.made_rows import made_rows
 from tests.nets.rawnet import compare

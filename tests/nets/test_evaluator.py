@@ -29,7 +29,6 @@ from nets.evaluator import (
     NetEvaluator,
     Precision,
     UniformEvaluator,
-    common_edge,
     load_evaluator,
     make_evaluator,
     new_batch,
@@ -40,6 +39,7 @@ from nets.file_grammar import ErrorFormula
 from nets.katago_file import NetFileError, read_net, write_net
 from nets.model import Net
 from nets.outputs import SCALARS, decode_values, decoding_of, score_mean_square, short_term_error, softplus
+from nets.turning import common_edge
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "nets"
 LENGTH = 7
