@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -132,7 +132,7 @@ class DataFolder:
         modified = path.stat().st_mtime
         known = self._known.get(str(path))
         if known is not None and known.modified == modified:
-            found[str(path)] = known
+            found[str(path)] = replace(known, shuffled=shuffled)  # a shuffle may have been completed since
             return
         try:
             rows = rows_in_file(path, GLOBAL_TARGETS_MEMBER)

@@ -228,7 +228,7 @@ def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processe
             say(_where(trainer, checkpoint, options.output))
     except (OSError, RowsError):  # such as a network disk that is away: what was trained is not lost
         with suppress(OSError):
-            if trainer.samples:
+            if trainer.epoch_left > 0:  # an epoch that has ended is saved already, or its net is not written yet
                 trainer.save()
         raise
     finally:

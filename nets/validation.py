@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -16,6 +17,9 @@ from common.rows import Rows
 from nets.losses import Losses, Recipe
 from nets.model import Net
 from nets.targets import Targets, make_batch
+
+BATCH: Final = 256
+"""Rows that are measured at once."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ def row_losses(
     recipe: Recipe,
     *,
     trained: Collection[str] | None = None,
-    batch: int = 256,
+    batch: int = BATCH,
     device: torch.device | str = "cpu",
 ) -> RowLosses:
     """The loss terms of ``recipe`` that ``net`` has, for each of ``rows``, of which there must be one.
@@ -58,7 +62,7 @@ def row_losses_in_parts(
     recipe: Recipe,
     *,
     trained: Collection[str] | None = None,
-    batch: int = 256,
+    batch: int = BATCH,
     device: torch.device | str = "cpu",
 ) -> Iterator[RowLosses]:
     """`row_losses`, ``batch`` rows after the other."""

@@ -119,6 +119,19 @@ def test_a_net_is_written_before_the_checkpoint_that_ends_its_epoch(
     assert [path.name for path in (tmp_path / "run" / "nets").iterdir()] == ["b2c16-bn-s32-d60.bin.gz"]
 
 
+def test_a_net_that_cannot_be_written_is_written_by_the_next_training(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("nets.trainer.export_net", full)
+        assert train(data, tmp_path / "run", 64, "--net", "b2c16-bn") == 1
+    assert train(data, tmp_path / "run", 64, "--net", "b2c16-bn") == 0
+    assert len(list((tmp_path / "run" / "nets").iterdir())) == 2
+
+
 def test_a_full_disk_leaves_no_half_of_a_net(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

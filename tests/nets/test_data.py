@@ -131,6 +131,11 @@ def test_of_shuffled_data_the_newest_complete_training_rows_count(tmp_path: Path
     assert newest_rows(only, 10).count == 5  # to measure on, if it is asked for
     with pytest.raises(ValueError, match="holds a shuffler's outputs"):
         DataFolder([tmp_path.parent]).scan()
+    growing = DataFolder([tmp_path / "20250302-000000"])
+    assert not growing.scan()[0].shuffled
+    (tmp_path / "20250302-000000" / "train.json").write_text('{"range": [0, 700]}')
+    assert growing.scan()[0].shuffled
+    assert growing.run_rows == 700
     (newest / "train.json").write_text("{")
     data = DataFolder([newest])
     data.scan()
