@@ -22,7 +22,7 @@ from filelock import FileLock
 from common.rows import write_npz
 from nets.commands import main
 from nets.config import named
-from nets.evaluator import load_evaluator
+from nets.evaluator import Precision, load_evaluator
 from nets.export import load_net
 from nets.heads import heads_of
 from nets.losses import Recipe
@@ -208,8 +208,8 @@ def test_only_what_a_file_holds_is_measured_and_exported(
         exports.append(target.read_bytes())
     assert exports[0] == exports[1]
     rows = made_rows(4, 5)
-    outputs = load_evaluator(tmp_path / "0" / "net.bin.gz", length=5)
-    original = load_evaluator(net, length=5)
+    outputs = load_evaluator(tmp_path / "0" / "net.bin.gz", length=5, precision=Precision.FLOAT32)
+    original = load_evaluator(net, length=5, precision=Precision.FLOAT32)
     batches = [evaluator.new_batch(4) for evaluator in (outputs, original)]
     for batch, evaluator in zip(batches, (outputs, original), strict=True):
         batch.planes[:] = rows.planes()

@@ -43,6 +43,7 @@ from nets.turning import common_edge
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "nets"
 LENGTH = 7
+FLOAT32 = Precision.FLOAT32
 NETS = ["mini-nbt-fson-mish-rvgl-bnh", "mini-nbttflrs-fson-silu-rsnh"]
 
 
@@ -63,8 +64,8 @@ def evaluator(request: pytest.FixtureRequest) -> Iterator[Evaluator]:
     elif request.param == "torch":
         made = torch_evaluator(NETS[0])
     else:
-        made = load_evaluator(FIXTURES / f"{request.param}.bin.gz", length=LENGTH, device="cpu", threads=1)
-        assert "OpenVINO" in made.description
+        made = load_evaluator(FIXTURES / f"{request.param}.bin.gz", length=LENGTH, precision=FLOAT32)
+        assert made.description.startswith("CPU, OpenVINO, float32")
     yield made
     made.close()
 
@@ -165,8 +166,8 @@ def test_symmetry_codes_of_the_spec() -> None:
 
 @pytest.mark.parametrize("name", NETS)
 def test_openvino_agrees_with_torch(name: str) -> None:
-    fast, slow = load_evaluator(FIXTURES / f"{name}.bin.gz", length=LENGTH), torch_evaluator(name)
-    assert "OpenVINO" in fast.description
+    fast, slow = load_evaluator(FIXTURES / f"{name}.bin.gz", length=LENGTH, precision=FLOAT32), torch_evaluator(name)
+    assert fast.description.startswith("CPU, OpenVINO, float32")
     for full in (True, False):
         batch, other = random_batch(4, LENGTH, full=full), random_batch(4, LENGTH, full=full)
         fast.run(batch, 4)
@@ -515,7 +516,7 @@ class WrongOpenVino(OpenVinoBackend):
 
 def test_a_backend_that_differs_is_replaced(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr("nets.evaluator.OpenVinoBackend", WrongOpenVino)
-    made = make_evaluator(mini(NETS[0]), length=LENGTH)
+    made = make_evaluator(mini(NETS[0]), length=LENGTH, precision=FLOAT32)
     assert made.description.startswith("CPU, torch")
     assert "differs from float32" in caplog.text
 
@@ -537,7 +538,7 @@ def test_every_size_and_graph_is_compared_before_its_first_use(
     monkeypatch.setattr(WrongAt, "wrong", wrong)
     monkeypatch.setattr("nets.evaluator.OpenVinoBackend", WrongAt)
     net = mini(NETS[0])
-    made, other = make_evaluator(net, length=LENGTH), torch_evaluator(NETS[0])
+    made, other = make_evaluator(net, length=LENGTH, precision=FLOAT32), torch_evaluator(NETS[0])
     at_start = wrong == (4, False)
     assert made.description.startswith("CPU, torch" if at_start else "CPU, OpenVINO")
     size, full = wrong
@@ -611,7 +612,7 @@ def test_without_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ImportError("No module named 'openvino'")
 
     monkeypatch.setattr("nets.evaluator.OpenVinoBackend", missing)
-    made = make_evaluator(mini(NETS[0]), length=LENGTH, precision=Precision.FLOAT32)
+    made = make_evaluator(mini(NETS[0]), length=LENGTH, precision=FLOAT32)
     assert made.description.startswith("CPU, torch")
 
 
