@@ -8,7 +8,7 @@ model-format.md 6.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,17 @@ OFF_BOARD_LOGIT: Final = -5000.0
 
 Outputs = dict[str, Tensor]
 """Raw outputs by head name, shapes as `nets.heads.output_shape` says, batch axis first."""
+
+
+class Projected(NamedTuple):
+    """What the heads' first layers make of the trunk's end: all that they know of the board, [N, channels, H, W] each.
+
+    Up to here 16 bits do no harm; what follows sums over the board and puts out points and probabilities.
+    """
+
+    policy: Tensor
+    pool: Tensor
+    value: Tensor
 
 
 def _of_source(heads: Iterable[Head], source: Source, *, exported: bool) -> tuple[Head, ...]:
@@ -58,7 +69,7 @@ class PolicyOutputs(nn.Module):
 
 
 class PolicyHead(nn.Module):
-    """All policies of one head set, from the trunk's end [N, C, H, W]."""
+    """All policies of one head set, from the two projections of the trunk's end that are its own."""
 
     def __init__(self, config: NetConfig) -> None:
         super().__init__()
@@ -82,9 +93,10 @@ class PolicyHead(nn.Module):
             _of_source(table, Source.POLICY, exported=False), sizes.policy, pass_inputs
         )
 
-    def forward(self, trunk: Tensor, board: Board, *, training_heads: bool) -> Outputs:
-        pooled = pool(board.cut(self.act_pool(self.norm_pool(self.conv_pool(trunk), board))), board)
-        points = self.conv_policy(trunk) + self.linear_pool(pooled)[:, :, None, None]
+    def forward(self, points: Tensor, maps: Tensor, board: Board, *, training_heads: bool) -> Outputs:
+        """``points`` and ``maps`` are what `conv_policy` and `conv_pool` make of the trunk's end."""
+        pooled = pool(board.cut(self.act_pool(self.norm_pool(maps, board))), board)
+        points = points + self.linear_pool(pooled)[:, :, None, None]
         points = board.cut(self.act(self.norm(points, board)))
         passes = pooled if self.linear_pass is None else self.act_pass(self.linear_pass(pooled))
         outputs: Outputs = self.outputs(points, passes, board)
@@ -122,7 +134,10 @@ class ScoreBelief(nn.Module):
 
 
 class ValueHead(nn.Module):
-    """Outcome, scores and maps of one head set, from the trunk's end [N, C, H, W] and the global inputs [N, 19]."""
+    """Outcome, scores and maps of one head set, from its projection of the trunk's end.
+
+    What only training needs is made of the trunk's end [N, C, H, W] itself and the global inputs [N, 19] besides.
+    """
 
     def __init__(self, config: NetConfig) -> None:
         super().__init__()
@@ -150,14 +165,19 @@ class ValueHead(nn.Module):
         self.conv_trunk = Conv(config.channels, _channels(self.trunk_maps), 1, identity, 0.2)
         self.belief = ScoreBelief(3 * sizes.value, config)
 
-    def forward(self, trunk: Tensor, global_inputs: Tensor, board: Board, *, training_heads: bool) -> Outputs:
-        maps = board.cut(self.act(self.norm(self.conv(trunk), board)))
+    def forward(self, maps: Tensor, board: Board, *, training: tuple[Tensor, Tensor] | None = None) -> Outputs:
+        """``maps`` is what `conv` makes of the trunk's end.
+
+        ``training`` are the trunk's end and the global inputs, where the heads of training are asked for.
+        """
+        maps = board.cut(self.act(self.norm(maps, board)))
         pooled = value_pool(maps, board)
         hidden = self.act_hidden(self.linear_hidden(pooled))
         outputs = {"value": self.linear_value(hidden)}
         outputs |= _split(self.linear_misc(hidden), self.misc)
         outputs["ownership"] = board.cut(self.conv_ownership(maps))[:, 0]
-        if training_heads:
+        if training is not None:
+            trunk, global_inputs = training
             outputs |= _split(self.linear_training(hidden), self.training_misc)
             outputs |= _split(board.cut(self.conv_training(maps)), self.training_maps)
             outputs |= _split(board.cut(self.conv_trunk(trunk)), self.trunk_maps)
@@ -173,7 +193,19 @@ class HeadSet(nn.Module):
         self.policy = PolicyHead(config)
         self.value = ValueHead(config)
 
-    def forward(self, trunk: Tensor, global_inputs: Tensor, board: Board, *, training_heads: bool) -> Outputs:
-        policies: Outputs = self.policy(trunk, board, training_heads=training_heads)
-        values: Outputs = self.value(trunk, global_inputs, board, training_heads=training_heads)
+    def project(self, trunk: Tensor) -> Projected:
+        """The heads' first layers on the trunk's end [N, C, H, W]."""
+        return Projected(self.policy.conv_policy(trunk), self.policy.conv_pool(trunk), self.value.conv(trunk))
+
+    def conclude(self, projected: Projected, board: Board) -> Outputs:
+        """The exported outputs."""
+        policies: Outputs = self.policy(projected.policy, projected.pool, board, training_heads=False)
+        values: Outputs = self.value(projected.value, board)
+        return policies | values
+
+    def forward(self, trunk: Tensor, global_inputs: Tensor, board: Board) -> Outputs:
+        """All outputs, those for training included."""
+        projected = self.project(trunk)
+        policies: Outputs = self.policy(projected.policy, projected.pool, board, training_heads=True)
+        values: Outputs = self.value(projected.value, board, training=(trunk, global_inputs))
         return policies | values

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
 from nets.blocks import make_trunk
 from nets.config import NetConfig, NormKind, TipKind
-from nets.head_layers import HeadSet, Outputs
+from nets.head_layers import HeadSet, Outputs, Projected
 from nets.layers import Act, Board, Conv, Norm, RmsTip, linear, wide
 
 ONE_SET: Final = (1.0,)
@@ -62,15 +62,21 @@ class Net(nn.Module):
             ends = [(self.heads, board.cut(self.act_tip(self.tip(trunk, board))))]
             if self.second_heads is not None and self.second_norm is not None:
                 ends.append((self.second_heads, board.cut(self.act_tip(self.second_norm(trunk, board)))))
-            return tuple(heads(end, global_inputs, board, training_heads=True) for heads, end in ends)
+            return tuple(heads(end, global_inputs, board) for heads, end in ends)
 
     def infer(self, planes: Tensor, global_inputs: Tensor, *, full: bool = False) -> Outputs:
         """Raw outputs of the exported heads only."""
+        return self.conclude(self.project(planes, global_inputs, full=full), planes, full=full)
+
+    def project(self, planes: Tensor, global_inputs: Tensor, *, full: bool = False) -> Projected:
+        """The first part of `infer`, nearly all of its work: it may be computed in 16 bits."""
         board = Board.of(planes, full=full)
         trunk = wide(self._trunk(planes, global_inputs, board))
-        end = board.cut(self.act_tip(self.tip(trunk, board)))
-        outputs: Outputs = self.heads(end, wide(global_inputs), board, training_heads=False)
-        return outputs
+        return self.heads.project(board.cut(self.act_tip(self.tip(trunk, board))))
+
+    def conclude(self, projected: Projected, on_board: Tensor, *, full: bool = False) -> Outputs:
+        """The rest of `infer`, which belongs into 32 bits; plane 0 of ``on_board`` [N, …, H, W] is the board's mask."""
+        return self.heads.conclude(projected, Board.of(on_board, full=full))
 
     def _trunk(self, planes: Tensor, global_inputs: Tensor, board: Board) -> Tensor:
         x: Tensor = self.conv_planes(planes) + self.linear_globals(global_inputs)[:, :, None, None]

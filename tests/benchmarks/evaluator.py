@@ -14,8 +14,9 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from nets.backends import Backend, OpenVinoBackend, TorchBackend
+from nets.batch import Evaluator, new_batch
 from nets.config import named
-from nets.evaluator import Evaluator, NetEvaluator, load_evaluator, make_evaluator, new_batch
+from nets.evaluator import NetEvaluator, load_evaluator, make_evaluator
 from nets.model import Net
 
 CASES = [

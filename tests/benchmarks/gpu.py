@@ -29,16 +29,10 @@ import torch
 from torch import nn
 
 from nets.backends import BatchShape, CudaBackend, Lane, Planes, Raw, TorchBackend
+from nets.batch import Batch, new_batch
 from nets.blocks import ResidualBlock
 from nets.config import named
-from nets.evaluator import (
-    Batch,
-    EvaluatorError,
-    NetEvaluator,
-    load_evaluator,
-    make_evaluator,
-    new_batch,
-)
+from nets.evaluator import EvaluatorError, NetEvaluator, load_evaluator, make_evaluator
 from nets.exchange import module_of, record_of
 from nets.katago_file import read_net, write_net
 from nets.layers import Conv, Norm

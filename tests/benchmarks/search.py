@@ -19,8 +19,9 @@ from common.features import FEATURE_SCRATCH, FeatureOptions, encode
 from common.go.game import Game
 from common.go.state import NUM_RECENT
 from common.parameters import SearchParameters
+from nets.batch import Evaluator
 from nets.config import named
-from nets.evaluator import Evaluator, load_evaluator, make_evaluator
+from nets.evaluator import load_evaluator, make_evaluator
 from nets.model import Net
 from tests.benchmarks.timed_pool import NET, TREE, new_parts, timed_pool
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nets.evaluator import Batch, Evaluator, new_batch
+from nets.batch import Batch, Evaluator, new_batch
 from nets.outputs import score_mean_square
 
 Record = Mapping[str, Any]

@@ -20,18 +20,16 @@ from hypothesis.strategies import booleans, integers, lists, sampled_from, tuple
 from common.go.symmetry import symmetry_table
 from nets import backends
 from nets.backends import CPU_SIZES, BatchShape, OpenVinoBackend, OutOfMemory, Raw, TorchBackend
+from nets.batch import Batch, Evaluator, new_batch
 from nets.config import named
 from nets.evaluator import (
     RECURRING,
-    Batch,
-    Evaluator,
     EvaluatorError,
     NetEvaluator,
     Precision,
     UniformEvaluator,
     load_evaluator,
     make_evaluator,
-    new_batch,
     pieces,
 )
 from nets.exchange import module_of, record_of

@@ -86,8 +86,9 @@ def test_score_belief_is_the_formula_of_the_spec(activation: Activation) -> None
     inputs = torch.randn(len(BOARDS), 19)
     inputs[:, 18] = torch.tensor(PARITIES)
     with torch.no_grad():
-        found = array(head(trunk, inputs, board, training_heads=True)["score_belief"])
-        full = array(head(trunk[:2], inputs[:2], Board.of(planes[:2], full=True), training_heads=True)["score_belief"])
+        found = array(head(head.conv(trunk), board, training=(trunk, inputs))["score_belief"])
+        whole, some = Board.of(planes[:2], full=True), trunk[:2]
+        full = array(head(head.conv(some), whole, training=(some, inputs[:2]))["score_belief"])
     assert found.shape == (len(BOARDS), 2 * (49 + 60))
     np.testing.assert_allclose(full, found[:2], atol=1e-5)
     for row, (width, height) in enumerate(BOARDS):

@@ -244,8 +244,9 @@ def test_a_value_head_cuts_its_maps_itself() -> None:
     board = Board.of(planes, full=False)
     trunk = torch.randn(2, 16, 7, 7)
     with torch.no_grad():
-        found = head(trunk, inputs, board, training_heads=True)
-        wanted = head(board.cut(trunk), inputs, board, training_heads=True)
+        found = head(head.conv(trunk), board, training=(trunk, inputs))
+        cut = board.cut(trunk)
+        wanted = head(head.conv(cut), board, training=(cut, inputs))
     assert {"future_position", "seki", "scoring", "ownership"} <= found.keys()
     for key, value in found.items():
         torch.testing.assert_close(value, wanted[key])

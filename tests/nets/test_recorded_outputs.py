@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from nets.backends import TorchBackend
-from nets.evaluator import Evaluator, NetEvaluator, new_batch
+from nets.batch import Evaluator, new_batch
+from nets.evaluator import NetEvaluator
 from nets.exchange import module_of
 from nets.katago_file import read_net
 from nets.model import Net

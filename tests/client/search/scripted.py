@@ -15,7 +15,7 @@ from common.go.play import begin
 from common.go.points import BLACK, WHITE, point_at
 from common.go.rules import Ko
 from common.go.state import new_histories, new_states
-from nets.evaluator import Batch, new_batch
+from nets.batch import Batch, new_batch
 
 Floats = npt.NDArray[np.float32]
 

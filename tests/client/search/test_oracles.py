@@ -17,7 +17,8 @@ from client.search.tree import ROOT
 from common.go.game import Game
 from common.go.points import from_vertex, position_of
 from common.go.rules import Rules
-from nets.evaluator import Evaluator, Precision, load_evaluator
+from nets.batch import Evaluator
+from nets.evaluator import Precision, load_evaluator
 from tests.client.search.helpers import GTP, SELFPLAY, record
 from tests.oracles import oracle_path
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nets.evaluator import Batch
+from nets.batch import Batch
 from tests.client.search.scripted import ScriptedEvaluator, hashed_answer
 
 
