@@ -14,7 +14,7 @@ from typing import TextIO
 from client.gtp_engine import Engine, GtpSettings
 from client.gtp_protocol import serve
 from client.gtp_search import EngineSearch
-from client.selfplay.local import evaluator_loader, network_of
+from client.selfplay.local import add_precision, evaluator_loader, network_of
 from common.config_text import ConfigError
 from common.interrupts import interrupts_end_the_program
 from common.parameters import parse_engine
@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--device", default="cpu", help="cpu, or cuda with a number as in cuda:0 (default cpu)")
     parser.add_argument("--threads", type=int, default=1, metavar="T", help="threads of a CPU evaluator (default 1)")
+    add_precision(parser)
     parser.add_argument("--seed", type=int, metavar="S", help="same seed, same moves (default: drawn)")
 
 
@@ -51,7 +52,8 @@ def _run(options: argparse.Namespace, lines: Iterable[str], output: TextIO) -> i
         sys.stderr.write(f"{error}\n")
         return 2
     seed = options.seed if options.seed is not None else random.SystemRandom().getrandbits(63)
-    search = EngineSearch(network, evaluator_loader(options.device, options.threads), search_parameters, seed)
+    load = evaluator_loader(options.device, options.threads, options.use_fp16 or settings.use_fp16)
+    search = EngineSearch(network, load, search_parameters, seed)
     try:
         engine = Engine(settings, search)
         serve(engine.commands, lines, output)

@@ -21,7 +21,8 @@ from common.go.game import Game
 from common.go.handicap import fixed_points
 from common.go.points import BLACK, MAX_LENGTH, MIN_LENGTH, PASS, WHITE, from_vertex, point_at, to_vertex
 from common.go.rules import MAX_KOMI, Rules, Scoring, komi_text
-from common.parameter_kinds import BOOLEAN, TEXT, Key, integer, number
+from common.parameter_kinds import BOOLEAN, TEXT, Key, choice, integer, number
+from common.precision import Precision
 from common.wire import CLIENT_VERSION
 
 _COLOURS: Final = {"b": BLACK, "black": BLACK, "w": WHITE, "white": WHITE}
@@ -36,6 +37,7 @@ class GtpSettings:
     assume_black_moves_are_handicap: Annotated[bool, Key("assumeMultipleStartingBlackMovesAreHandicap", BOOLEAN)] = True
     allow_resignation: Annotated[bool, Key("allowResignation", BOOLEAN)] = True
     resign_threshold: Annotated[float, Key("resignThreshold", number(-1, 0))] = -0.9  # of winLoss
+    use_fp16: Annotated[Precision, Key("useFP16", choice(Precision))] = Precision.FASTEST
     resign_consec_turns: Annotated[int, Key("resignConsecTurns", integer(1, 100))] = 3
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 from client.match import Score
 from client.search.parameters import to_record
 from client.search.pool import SearchPool
-from client.selfplay.local import RANDOM_MODEL, evaluator_loader, explained, game_seed, network_of, say
+from client.selfplay.local import RANDOM_MODEL, add_precision, evaluator_loader, explained, game_seed, network_of, say
 from common.arguments import positive
 from common.config_text import ConfigError, overlay
 from common.go.game import Game
@@ -131,6 +131,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=positive, default=1)
+    add_precision(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -152,7 +153,8 @@ def play_all(options: argparse.Namespace, report: Callable[[str], None]) -> Scor
     with explained(options.config):
         search = parse_match(text).bots[0]
     rules = Rules.parse(f"{options.rules}komi{options.komi:g}")
-    evaluator = evaluator_loader(options.device, options.threads)(network_of(options.model), options.size)
+    load = evaluator_loader(options.device, options.threads, options.use_fp16)
+    evaluator = load(network_of(options.model), options.size)
     slots = min(options.parallel_games, options.games)
     pool = SearchPool(evaluator, slots=slots, max_visits=search.max_visits)
     record = to_record(search)

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Any, Final
 
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -107,6 +107,18 @@ def member(enum: type[IntEnum]) -> Kind:
         return enum[text]
 
     return Kind(read, lambda value: enum(value).name)
+
+
+def choice(enum: type[StrEnum]) -> Kind:
+    """The value of a member of ``enum``."""
+
+    def read(text: str) -> StrEnum:
+        try:
+            return enum(text.lower())
+        except ValueError:
+            raise ValueError(f"{text!r} is none of {', '.join(enum)}") from None
+
+    return Kind(read, str)
 
 
 def _read_size(text: str) -> tuple[int, int]:

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
 from nets import cuda_kernels
 from nets.config import Activation
+from nets.head_layers import Outputs, Projected
 from nets.layers import Act, Conv
 from nets.model import Net
 from nets.outputs import SCALARS
@@ -129,14 +130,45 @@ class Flat(nn.Module):
         self.full = full
 
     def forward(self, planes: Tensor, global_inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        outputs = self.net.infer(planes, global_inputs, full=self.full)
-        policies = [outputs[name] for name in ("policy", "short_optimistic_policy") if name in outputs]
-        scalars = [outputs[name][:, None] for name in SCALARS if name in outputs]
-        return (
-            torch.stack(policies, 1),
-            torch.cat([outputs["value"], *scalars], 1),
-            outputs["ownership"].flatten(1),
-        )
+        return _flat(self.net.infer(planes, global_inputs, full=self.full))
+
+
+class Front(nn.Module):
+    """A net as far as 16 bits will do: the heads' projections, and the boards' mask unless they fill the tensor."""
+
+    def __init__(self, net: Net, *, full: bool) -> None:
+        super().__init__()
+        self.net = net
+        self.full = full
+
+    def forward(self, planes: Tensor, global_inputs: Tensor) -> tuple[Tensor, ...]:
+        projected = self.net.project(planes, global_inputs, full=self.full)
+        return tuple(projected) if self.full else (*projected, planes[:, :1])
+
+
+class End(nn.Module):
+    """What follows a `Front`, on its outputs: three tensors as in `Raw`."""
+
+    def __init__(self, net: Net, *, full: bool) -> None:
+        super().__init__()
+        self.net = net
+        self.full = full
+
+    def forward(
+        self, policy: Tensor, pool: Tensor, value: Tensor, on_board: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        board = policy if on_board is None else on_board
+        return _flat(self.net.conclude(Projected(policy, pool, value), board, full=self.full))
+
+
+def _flat(outputs: Outputs) -> tuple[Tensor, Tensor, Tensor]:
+    policies = [outputs[name] for name in ("policy", "short_optimistic_policy") if name in outputs]
+    scalars = [outputs[name][:, None] for name in SCALARS if name in outputs]
+    return (
+        torch.stack(policies, 1),
+        torch.cat([outputs["value"], *scalars], 1),
+        outputs["ownership"].flatten(1),
+    )
 
 
 _Memory = TypeVar("_Memory", Planes, Tensor)
@@ -188,23 +220,36 @@ class CpuBackend(ABC):
 
 
 class TorchBackend(CpuBackend):
-    """The module as it is, in float32 on the CPU; the reference for the others."""
+    """The module as it is on the CPU. In float32 it is the reference for all others.
 
-    sixteen_bit = False
+    In bfloat16 the trunk is; every processor computes in it, those without units for it slowly.
+    """
 
-    def __init__(self, net: Net, length: int, threads: int, sizes: tuple[int, ...] = CPU_SIZES) -> None:
+    def __init__(
+        self,
+        net: Net,
+        length: int,
+        threads: int,
+        sizes: tuple[int, ...] = CPU_SIZES,
+        *,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
         super().__init__(length, sizes)
-        self.description = f"CPU, torch, float32, {threads} threads"
+        self.sixteen_bit = dtype != torch.float32
+        self.description = f"CPU, torch, {_name_of(dtype)}, {_threads(threads)}"
+        if self.sixteen_bit:
+            net = copy.deepcopy(net)
+            _convert_trunk(net, dtype)
         self._flat = {full: Flat(net, full=full).eval() for full in (False, True)}
-        self._threads = threads
+        self._threads, self._dtype = threads, dtype
 
     def run(self, shape: BatchShape) -> Raw:
         before = torch.get_num_threads()
         torch.set_num_threads(self._threads)
         try:
             with torch.inference_mode():
-                planes = torch.from_numpy(front(self.planes, shape))
-                inputs = torch.from_numpy(self.global_inputs[: shape.rows])
+                planes = torch.from_numpy(front(self.planes, shape)).to(self._dtype)
+                inputs = torch.from_numpy(self.global_inputs[: shape.rows]).to(self._dtype)
                 return Raw(*(output.numpy() for output in self._flat[shape.full](planes, inputs)))
         finally:
             torch.set_num_threads(before)
@@ -214,7 +259,11 @@ class TorchBackend(CpuBackend):
 
 
 class OpenVinoBackend(CpuBackend):
-    """The module converted for OpenVINO's CPU plugin, which needs no compiler; bfloat16 where the processor has it."""
+    """The module converted for OpenVINO's CPU plugin, which needs no compiler.
+
+    In 16 bits there are two graphs, as the plugin would round the last layers too, and scores with them: the first in
+    bfloat16 up to the heads' projections, the rest in float32 on its outputs.
+    """
 
     def __init__(self, net: Net, length: int, threads: int, *, sixteen_bit: bool) -> None:
         import openvino
@@ -225,23 +274,23 @@ class OpenVinoBackend(CpuBackend):
         self._core = openvino.Core()
         self._net = net
         self.sixteen_bit = sixteen_bit
-        precision = "bf16" if sixteen_bit else "f32"
-        self.description = f"CPU, OpenVINO, {'bfloat16' if sixteen_bit else 'float32'}, {threads} threads"
+        self.description = f"CPU, OpenVINO, {'bfloat16' if sixteen_bit else 'float32'}, {_threads(threads)}"
+        self._precisions = ("bf16", "f32") if sixteen_bit else ("f32",)
+        """Of the graphs that follow one another."""
         self._settings: dict[str, Any] = {
             "INFERENCE_NUM_THREADS": threads,
             "NUM_STREAMS": 1,
             "ENABLE_CPU_PINNING": False,  # every process would pin itself to the first core
             "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_PRECISION_HINT": precision,
         }
         if any(isinstance(module, Act) and module.kind is Activation.MISH for module in net.modules()):
             self._settings["SNIPPETS_MODE"] = "DISABLE"  # OpenVINO 2026.4 fails to compile a fused mish
-        self._graphs: dict[tuple[int, bool], Any] = {}  # by edge, without and with masks; for any number of rows
-        self._requests: dict[BatchShape, Any] = {}
+        self._graphs: dict[tuple[int, bool], list[Any]] = {}  # by edge, without and with masks; for any number of rows
+        self._requests: dict[BatchShape, list[Any]] = {}
 
     @staticmethod
     def has_bfloat16() -> bool:
-        """Whether OpenVINO is here and this processor computes in bfloat16."""
+        """Whether OpenVINO is here and this processor has units for bfloat16."""
         try:
             import openvino
         except ImportError:
@@ -249,53 +298,85 @@ class OpenVinoBackend(CpuBackend):
         return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
     def run(self, shape: BatchShape) -> Raw:
-        request = self._requests.get(shape)
-        if request is None:
-            request = self._requests[shape] = self._prepare(shape)
-        request.infer()
-        return Raw(*(request.get_output_tensor(index).data for index in range(3)))
+        requests = self._requests.get(shape)
+        if requests is None:
+            requests = self._requests[shape] = self._prepare(shape)
+        for request in requests:
+            request.infer()
+        return Raw(*(requests[-1].get_output_tensor(index).data for index in range(3)))
 
-    def _prepare(self, shape: BatchShape) -> Any:
-        """A request for batches of that shape, whose inputs are the first of the buffers."""
+    def _prepare(self, shape: BatchShape) -> list[Any]:
+        """Requests for batches of that shape; the first one's inputs are the first of the buffers."""
         key = shape.edge, shape.full
         if key not in self._graphs:
             self._graphs[key] = self._convert(*key)
-        inputs = front(self.planes, shape), self.global_inputs[: shape.rows]
-        graph = self._graphs[key].clone()
-        graph.reshape({index: array.shape for index, array in enumerate(inputs)})
-        request = self._core.compile_model(graph, "CPU", self._settings).create_infer_request()
-        for index, array in enumerate(inputs):
-            request.set_input_tensor(index, self._ov.Tensor(array, shared_memory=True))
+        arrays = front(self.planes, shape), self.global_inputs[: shape.rows]
+        inputs = [self._ov.Tensor(array, shared_memory=True) for array in arrays]
+        requests = []
+        for graph, precision in zip(self._graphs[key], self._precisions, strict=True):
+            request = self._compile(graph, precision, inputs)
+            inputs = [request.get_output_tensor(index) for index in range(len(request.model_outputs))]
+            requests.append(request)
+        return requests
+
+    def _compile(self, graph: Any, precision: str, inputs: list[Any]) -> Any:
+        """A request for the graph on ``inputs``. RuntimeError if OpenVINO takes another precision."""
+        graph = graph.clone()
+        graph.reshape({index: list(tensor.shape) for index, tensor in enumerate(inputs)})
+        compiled = self._core.compile_model(graph, "CPU", {**self._settings, "INFERENCE_PRECISION_HINT": precision})
+        taken = compiled.get_property("INFERENCE_PRECISION_HINT")
+        if taken != getattr(self._ov.Type, precision):
+            raise RuntimeError(f"{self.description}: this processor has {taken.get_type_name()} only")
+        request = compiled.create_infer_request()
+        for index, tensor in enumerate(inputs):
+            request.set_input_tensor(index, tensor)
         return request
 
-    def _convert(self, edge: int, full: bool) -> Any:
-        """OpenVINO's graph of the module for tensors of that edge, for any batch size.
-
-        The module is traced and frozen, and handed to the frontend directly: a fifth of the time of OpenVINO's
-        convenience function, which traces several times, and none of its telemetry.
-        """
-        from openvino.frontend import FrontEndManager
-        from openvino.frontend.pytorch.ts_decoder import TorchScriptPythonDecoder
-
-        inputs = front(self.planes, BatchShape(2, edge, full)), self.global_inputs[:2]
-        example = tuple(map(torch.from_numpy, inputs))
-        with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")  # of the tracing, about the shapes that are meant to be constants
-            traced = torch.jit.trace(  # type: ignore[no-untyped-call]
-                Flat(self._net, full=full).eval(), example, check_trace=False
-            )
-            decoder = TorchScriptPythonDecoder(torch.jit.freeze(traced), example_input=example)
-        frontend = FrontEndManager().load_by_framework("pytorch")
-        graph = frontend.convert(frontend.load(decoder))
-        for parameter, array in zip(graph.get_parameters(), inputs, strict=True):
-            parameter.set_element_type(self._ov.Type.f32)
-            parameter.set_partial_shape(self._ov.PartialShape([-1, *array.shape[1:]]))
-        graph.validate_nodes_and_infer_types()
-        return graph
+    def _convert(self, edge: int, full: bool) -> list[Any]:
+        """OpenVINO's graphs of the module for tensors of that edge, for any batch size, in their order."""
+        arrays = front(self.planes, BatchShape(2, edge, full)), self.global_inputs[:2]
+        example = tuple(map(torch.from_numpy, arrays))
+        if len(self._precisions) == 1:
+            return [_openvino_graph(Flat(self._net, full=full), example)]
+        first = Front(self._net, full=full).eval()
+        with torch.no_grad():
+            between = first(*example)
+        return [_openvino_graph(first, example), _openvino_graph(End(self._net, full=full), between)]
 
     def close(self) -> None:
         self._requests.clear()
         self._graphs.clear()
+
+
+def _openvino_graph(module: nn.Module, example: tuple[Tensor, ...]) -> Any:
+    """OpenVINO's graph of a module for any batch size, from inputs as those in ``example`` [2, …].
+
+    The module is traced and frozen, and handed to the frontend directly: a fifth of the time of OpenVINO's convenience
+    function, which traces several times, and none of its telemetry.
+    """
+    import openvino
+    from openvino.frontend import FrontEndManager
+    from openvino.frontend.pytorch.ts_decoder import TorchScriptPythonDecoder
+
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # of the tracing, about the shapes that are meant to be constants
+        traced = torch.jit.trace(module.eval(), example, check_trace=False)  # type: ignore[no-untyped-call]
+        decoder = TorchScriptPythonDecoder(torch.jit.freeze(traced), example_input=example)
+    frontend = FrontEndManager().load_by_framework("pytorch")
+    graph = frontend.convert(frontend.load(decoder))
+    for parameter, tensor in zip(graph.get_parameters(), example, strict=True):
+        parameter.set_element_type(openvino.Type.f32)
+        parameter.set_partial_shape(openvino.PartialShape([-1, *tensor.shape[1:]]))
+    graph.validate_nodes_and_infer_types()
+    return graph
+
+
+def _name_of(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'s' if count > 1 else ''}"
 
 
 class CudaBackend:
@@ -306,7 +387,7 @@ class CudaBackend:
     """
 
     def __init__(self, net: Net, length: int, device: torch.device, dtype: torch.dtype) -> None:
-        self.description = f"{torch.cuda.get_device_name(device)}, torch, {str(dtype).removeprefix('torch.')}"
+        self.description = f"{torch.cuda.get_device_name(device)}, torch, {_name_of(dtype)}"
         self.sixteen_bit = dtype != torch.float32
         self.sizes = CUDA_SIZES
         self._device, self._dtype = device, dtype

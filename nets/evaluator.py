@@ -3,18 +3,19 @@
 The caller owns a `Batch`; an `Evaluator` applies each row's symmetry, runs the net in pieces of a few fixed sizes,
 decodes the raw outputs (`nets.outputs`) and maps them back. Boards of different sizes need masks; where all are squares
 of one size, only they are computed. Where the device works by itself, a batch is submitted and waited for apart, so
-that the caller can prepare the next one meanwhile. A net proves itself on a few positions against float32 before it is
-used, falls back to the next slower way if it fails there, and stops with an error if it ever puts out something that is
-not a number.
+that the caller can prepare the next one meanwhile. A net proves itself on known positions against float32 before it is
+used (`nets.self_test`), falls back to the next slower way if it fails there, and stops with an error if it ever puts
+out something that is not a number.
 """
 
 from __future__ import annotations
 
-import enum
 import logging
+import math
 import os
+import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -23,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from common.precision import Precision
 from nets.backends import (
     Backend,
     BatchShape,
@@ -37,13 +39,10 @@ from nets.backends import (
 from nets.batch import Batch, Evaluator, Wait, new_batch
 from nets.exchange import module_of
 from nets.katago_file import read_net
+from nets.known_positions import KNOWN_ROWS, known_positions, repeated
 from nets.model import Net
-from nets.outputs import (
-    KO_NOT_SIMPLE,
-    UNKNOWN,
-    VARIANCE_TIME,
-    decoding_of,
-)
+from nets.outputs import UNKNOWN, VARIANCE_TIME, decoding_of
+from nets.self_test import FLOAT32, SIXTEEN_BITS, differences, objections
 from nets.turning import Turn, common_edge, decode_rows, flat_points, gather_inputs, turn_of
 
 Float32s = npt.NDArray[np.float32]
@@ -52,22 +51,8 @@ FILLED_ENOUGH: Final = 0.75
 """A piece of a batch is padded up to a size that it fills to this part; otherwise smaller sizes are used."""
 RECURRING: Final = 8
 """So many batches in turn must have boards of one smaller size before graphs are prepared for it."""
-TOLERANCE_32: Final = 2e-3
-TOLERANCE_16: Final = 0.1
-"""Largest differences from float32 that the self-test allows in probabilities, ownership and, relative, scores.
-
-Measured with sound nets (docs/benchmarks.md): up to 0.012 in float16 and 0.06 in bfloat16.
-"""
 
 _log = logging.getLogger(__name__)
-
-
-class Precision(enum.StrEnum):
-    """How exactly to compute."""
-
-    FASTEST = "fastest"
-    """16 bits where the device gains by it and the net passes the self-test."""
-    FLOAT32 = "float32"
 
 
 class EvaluatorError(RuntimeError):
@@ -173,7 +158,7 @@ class NetEvaluator:
         """Compare both graphs with float32 now, as `submit` does before it first uses one. EvaluatorError."""
         for full in (True, False):
             while not any(shape.full is full for shape in self._proved):
-                self._prove(BatchShape(next(pieces(_KNOWN_ROWS, self._sizes)), self.length, full))
+                self._prove(BatchShape(next(pieces(KNOWN_ROWS, self._sizes)), self.length, full))
 
     def _edge_for(self, planes: Planes) -> int:
         """Edge of the tensors that ``planes`` are put into: that of the boards, if they were alike for a while."""
@@ -193,8 +178,8 @@ class NetEvaluator:
         while self._under_way:
             self._finish_oldest()
         size = shape.rows
-        count = max(size, _KNOWN_ROWS)
-        batch = _test_positions(shape.edge, count, full=shape.full)
+        count = max(size, KNOWN_ROWS)
+        batch = repeated(known_positions(shape.edge, full=shape.full), count)
         try:
             for start in range(0, count, size):
                 self._finish_up_to(self._launch(batch, slice(start, min(start + size, count)), shape))
@@ -212,20 +197,20 @@ class NetEvaluator:
 
     def _check(self, batch: Batch, shape: BatchShape) -> None:
         """Compare the outputs for the known positions with those of float32. EvaluatorError."""
-        if isinstance(self._backend, TorchBackend):
+        sixteen_bit = self._backend.sixteen_bit
+        if isinstance(self._backend, TorchBackend) and not sixteen_bit:
             return
         edge, full = key = shape.edge, shape.full
+        known = known_positions(edge, full=full)
         if key not in self._expected:
-            expected = _test_positions(edge, _KNOWN_ROWS, full=full)
-            backend = TorchBackend(self._net, edge, threads=1, sizes=(_KNOWN_ROWS,))
-            NetEvaluator(self._net, backend, edge).run(expected, _KNOWN_ROWS)
+            expected = repeated(known, KNOWN_ROWS)
+            backend = TorchBackend(self._net, edge, threads=1, sizes=(KNOWN_ROWS,))
+            NetEvaluator(self._net, backend, edge).run(expected, KNOWN_ROWS)
             self._expected[key] = expected
-        difference = _difference(batch, self._expected[key])
-        limit = TOLERANCE_16 if self._backend.sixteen_bit else TOLERANCE_32
-        if not difference <= limit:
-            raise EvaluatorError(
-                f"{self._name} on {self.description} differs from float32 by {difference:.3g}, more than {limit}"
-            )
+        found = differences(batch, self._expected[key], known.legal)
+        objected = objections(found, SIXTEEN_BITS if sixteen_bit else FLOAT32)
+        if objected:
+            raise EvaluatorError(f"{self._name} on {self.description} differs from float32: {'; '.join(objected)}")
 
     def _launch(self, batch: Batch, rows: slice, shape: BatchShape) -> _Piece:
         """Hand rows to a free lane, or to the one that is free first."""
@@ -268,7 +253,7 @@ class NetEvaluator:
         if not finite:
             raise EvaluatorError(
                 f"{self._name} put out something that is not a number on {self.description}: the net is damaged, "
-                "or overflows in 16 bits (precision float32 avoids that)"
+                "or overflows in 16 bits (useFP16 = false avoids that)"
             )
 
     def close(self) -> None:
@@ -337,12 +322,8 @@ def _candidates(
     net: Net, length: int, device: str, threads: int, precision: Precision
 ) -> Iterator[Callable[[], Backend]]:
     """Ways to run the net on the device, fastest first."""
-    fastest = precision is Precision.FASTEST
     if device == "cpu":
-        if fastest and OpenVinoBackend.has_bfloat16():
-            yield lambda: OpenVinoBackend(net, length, threads, sixteen_bit=True)
-        yield lambda: OpenVinoBackend(net, length, threads, sixteen_bit=False)
-        yield lambda: TorchBackend(net, length, threads)
+        yield from _cpu_ways(net, length, threads, precision)
         return
     name = f"cuda:{device}" if device.isdigit() else device
     if not name.startswith("cuda"):
@@ -354,58 +335,63 @@ def _candidates(
     cuda = torch.device(name)
     if (cuda.index or 0) >= torch.cuda.device_count():
         raise EvaluatorError(f"device {device}: there are only {torch.cuda.device_count()} GPUs, counted from 0")
-    for dtype in (torch.float16, torch.bfloat16, torch.float32) if fastest else (torch.float32,):
-        yield partial(_cuda, net, length, cuda, dtype)
+    for dtype in _CUDA_TYPES[precision]:
+        yield partial(CudaBackend, net, length, cuda, dtype)
 
 
-def _cuda(net: Net, length: int, device: torch.device, dtype: torch.dtype) -> Backend:
-    return CudaBackend(net, length, device, dtype)
+_CUDA_TYPES: Final = {
+    Precision.FASTEST: (torch.float16, torch.bfloat16, torch.float32),
+    Precision.SIXTEEN_BIT: (torch.float16, torch.bfloat16),
+    Precision.FLOAT32: (torch.float32,),
+}
 
 
-_KNOWN_ROWS: Final = 4
+def _cpu_ways(net: Net, length: int, threads: int, precision: Precision) -> Iterator[Callable[[], Backend]]:
+    """Ways to run the net on a processor, fastest first."""
+    openvino_16 = partial(OpenVinoBackend, net, length, threads, sixteen_bit=True)
+    openvino_32 = partial(OpenVinoBackend, net, length, threads, sixteen_bit=False)
+    torch_16 = partial(TorchBackend, net, length, threads, dtype=torch.bfloat16)
+    if precision is Precision.SIXTEEN_BIT:
+        yield openvino_16
+        yield torch_16
+        return
+    if precision is Precision.FASTEST and OpenVinoBackend.has_bfloat16():
+        yield openvino_16
+        yield partial(_quicker, (torch_16, openvino_32), length)
+    yield openvino_32
+    yield partial(TorchBackend, net, length, threads)
 
 
-def _test_positions(length: int, rows: int, *, full: bool) -> Batch:
-    """At least four rows of four positions in turn, always the same: an empty board and scattered stones.
-
-    Their boards fill the tensor or not.
-    """
-    batch = new_batch(rows, length)
-    random = np.random.default_rng(length)
-    for row in range(_KNOWN_ROWS):
-        height = length if full else max(1, length - 1 - row % 2)
-        width = length if full else max(1, length - row // 2)
-        board = batch.planes[row, :, :height, :width]
-        board[0] = 1.0
-        colour = random.integers(0, 3, (height, width)) * (row > 0)
-        board[1], board[2] = colour == 1, colour == 2
-        batch.global_inputs[row, [5, 8, 18]] = -0.375, 1.0, -0.5
-        batch.global_inputs[row, KO_NOT_SIMPLE] = row % 2
-        batch.symmetry[row] = row
-    for array in (batch.planes, batch.global_inputs, batch.symmetry):
-        array[_KNOWN_ROWS:] = np.resize(array[:_KNOWN_ROWS], array[_KNOWN_ROWS:].shape)
-    return batch
+def _quicker(ways: Sequence[Callable[[], Backend]], length: int) -> Backend:
+    """The backend that evaluates a batch in less time; RuntimeError if none of them can."""
+    best: Backend | None = None
+    least, reasons = math.inf, []
+    for make in ways:
+        try:
+            backend = make()
+            seconds = _seconds_of_a_batch(backend, length)
+        except (RuntimeError, ImportError, OutOfMemory) as error:
+            reasons.append(str(error))
+            continue
+        if seconds < least:
+            best, least, backend = backend, seconds, best
+        if backend is not None:
+            backend.close()
+    if best is None:
+        raise RuntimeError("; ".join(reasons))
+    return best
 
 
-def _difference(batch: Batch, expected: Batch) -> float:
-    """Largest difference in probabilities and ownership (absolute) and in scores (relative above 1 point).
-
-    The rows of ``batch`` are those of ``expected`` in turn.
-    """
-    same = np.arange(len(batch.symmetry)) % len(expected.symmetry)
-    shares = [_softmax(batch.policy), _softmax(expected.policy)[same]]
-    scalars = expected.scalars[same]
-    parts = (
-        np.abs(shares[0] - shares[1]),
-        np.abs(batch.win_loss - expected.win_loss[same]) / 2.0,
-        np.abs(batch.no_result - expected.no_result[same]),
-        np.abs(batch.ownership - expected.ownership[same]),
-        np.abs(batch.scalars - scalars) / np.maximum(1.0, np.abs(scalars)),
-    )
-    return max(float(part.max()) for part in parts)
+def _seconds_of_a_batch(backend: Backend, length: int) -> float:
+    """How long a batch of boards that fill the tensor takes: the shortest of a few times, the first not counted."""
+    lane, shape = backend.lanes[0], BatchShape(next(pieces(_TIMED_ROWS, backend.sizes)), length, True)
+    times = []
+    for _ in range(4):
+        begun = time.perf_counter()
+        lane.launch(shape)
+        lane.outputs()
+        times.append((time.perf_counter() - begun) / shape.rows)
+    return min(times[1:])
 
 
-def _softmax(logits: Float32s) -> Float32s:
-    powers: Float32s = np.exp(logits - logits.max(1, keepdims=True))
-    powers /= powers.sum(1, keepdims=True)
-    return powers
+_TIMED_ROWS: Final = 16

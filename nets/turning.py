@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from common.go.points import MIN_LENGTH
 from common.go.symmetry import symmetry_table
 from nets.backends import Planes
 from nets.head_layers import OFF_BOARD_LOGIT
@@ -37,7 +38,7 @@ def common_edge(planes: Planes) -> int:
     """The edge of all boards in ``planes`` [N, 22, L, L], if they are squares of one size; otherwise L."""
     length, on_board = int(planes.shape[-1]), planes[:, 0]
     edge = int(on_board[:1, 0].sum())
-    if not 0 < edge < length:
+    if not MIN_LENGTH <= edge < length:
         return length
     larger = on_board[:, edge, 0].any() or on_board[:, 0, edge].any()
     same = on_board[:, edge - 1, edge - 1].all() and not larger

@@ -28,7 +28,8 @@ from client.gtp_protocol import serve
 from client.gtp_search import EngineSearch
 from client.selfplay.local import network_of
 from common.parameters import parse_engine
-from nets.evaluator import Precision, load_evaluator
+from common.precision import Precision
+from nets.evaluator import load_evaluator
 
 VARIABLE = "TENGEN_KATAGO"
 FIXTURES = Path(__file__).parent / "fixtures" / "katago"

@@ -22,6 +22,7 @@ from client.contribute.devices import Stream
 from client.contribute.messages import Discarded, Failed, FromChild, Job, Progress, Report, Spooled, Stop, Want
 from client.contribute.spool import Spool, SpoolError
 from common import config_text, wire
+from common.precision import Precision
 from common.wire_base import FormMessage
 
 if TYPE_CHECKING:  # the playing code is slow to import and the parent, which imports this module, does not need it
@@ -39,6 +40,7 @@ class ChildSettings:
 
     data_directory: Path
     server_url: str
+    precision: Precision = Precision.FASTEST
 
 
 def child_main(pipe: Connection, stream: Stream, settings: ChildSettings) -> None:
@@ -123,7 +125,11 @@ class Player:
         from nets.evaluator import load_evaluator
 
         evaluator: StreamEvaluator = load_evaluator(
-            network.path, length=length, device=self._stream.device, threads=self._stream.threads
+            network.path,
+            length=length,
+            device=self._stream.device,
+            threads=self._stream.threads,
+            precision=self._settings.precision,
         )
         return evaluator
 

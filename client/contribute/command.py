@@ -177,7 +177,7 @@ class Contributor:
             self._console.line(f"{self._spool.count()} games of an earlier start are sent first")
 
     def _child_settings(self) -> ChildSettings:
-        return ChildSettings(self._settings.data_directory, self._settings.server_url)
+        return ChildSettings(self._settings.data_directory, self._settings.server_url, self._settings.precision)
 
     def _listen(self, group: StreamGroup) -> None:
         """Hear the children until all have ended."""

@@ -20,6 +20,7 @@ from typing import Final
 import platformdirs
 
 from common import config_text
+from common.precision import Precision
 
 ENVIRONMENT_PREFIX: Final = "TENGEN_"
 REQUIRED: Final = {
@@ -72,6 +73,7 @@ OPTIONS: Final = (
     Option("maxSimultaneousGames", "--games-per-stream", "0", "games at once in each stream; 0 = chosen by device"),
     Option("taskRepFactor", "--task-rep-factor", "4", "games asked for at a time, 1 to 64"),
     Option("onlyPlayRatingMatches", "--only-rating", "false", "true: play matches between networks only"),
+    Option("useFP16", "--use-fp16", "auto", "false: evaluate in float32; true: in 16 bits even if slow; auto: faster"),
     Option("dataDirectory", "--data-dir", "", "where networks and unsent games are kept"),
     Option("networkCacheGiB", "--network-cache-gib", "4", "space for downloaded networks; the oldest unused go first"),
 )
@@ -89,6 +91,7 @@ class ClientSettings:
     games_per_stream: int
     task_rep_factor: int
     only_rating: bool
+    precision: Precision
     data_directory: Path
     network_cache_bytes: int
     ignored: tuple[str, ...] = ()
@@ -133,6 +136,7 @@ def load_settings(arguments: argparse.Namespace, environment: Mapping[str, str] 
         games_per_stream=_integer(values, "maxSimultaneousGames", 0, 16000),
         task_rep_factor=_integer(values, "taskRepFactor", 1, 64),
         only_rating=_boolean(values, "onlyPlayRatingMatches"),
+        precision=_precision(values),
         data_directory=Path(directory).expanduser(),
         network_cache_bytes=_integer(values, "networkCacheGiB", 1, 10_000) * 2**30,
         ignored=ignored,
@@ -215,6 +219,13 @@ def _integer(values: Mapping[str, str], key: str, low: int, high: int) -> int:
     if not low <= value <= high:
         raise SettingsError(f"{key} must be a whole number from {low} to {high}, not {values[key]!r}")
     return value
+
+
+def _precision(values: Mapping[str, str]) -> Precision:
+    try:
+        return Precision(values["useFP16"].lower())
+    except ValueError:
+        raise SettingsError(f"useFP16 must be one of {', '.join(Precision)}, not {values['useFP16']!r}") from None
 
 
 def _boolean(values: Mapping[str, str], key: str) -> bool:

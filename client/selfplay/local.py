@@ -23,6 +23,7 @@ from client.selfplay.stream import StreamControl, StreamEvaluator, StreamStats, 
 from common.arguments import positive
 from common.config_text import ConfigError
 from common.parameters import IS_MISSING
+from common.precision import Precision
 
 RANDOM_MODEL: Final = "random"
 REPORT_EVERY_S: Final = 10.0
@@ -39,6 +40,7 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=positive, default=1, metavar="T", help="threads of a CPU evaluator (default 1)"
     )
+    add_precision(parser)
 
 
 @contextmanager
@@ -78,13 +80,31 @@ def game_seed(seed: int, number: int) -> int:
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
 
 
-def evaluator_loader(device: str, threads: int) -> Callable[[Network, int], StreamEvaluator]:
-    """How a stream gets its evaluators."""
+def add_precision(parser: argparse.ArgumentParser) -> None:
+    """The option ``--use-fp16``; without it, its value is None."""
+    parser.add_argument(
+        "--use-fp16",
+        type=Precision,
+        choices=list(Precision),
+        help="false: compute in float32; true: in 16 bits even if that is slow; auto (the default): whatever is faster",
+    )
+
+
+def evaluator_loader(
+    device: str, threads: int, precision: Precision | None = None
+) -> Callable[[Network, int], StreamEvaluator]:
+    """How a stream gets its evaluators; ``precision`` None is the fastest."""
 
     def load(network: Network, length: int) -> StreamEvaluator:
         from nets.evaluator import load_evaluator  # torch is slow to import: only where games are really played
 
-        evaluator: StreamEvaluator = load_evaluator(network.path, length=length, device=device, threads=threads)
+        evaluator: StreamEvaluator = load_evaluator(
+            network.path,
+            length=length,
+            device=device,
+            threads=threads,
+            precision=precision or Precision.FASTEST,
+        )
         return evaluator
 
     return load
@@ -109,7 +129,7 @@ def play_into_folder(
                 lambda: next(waiting, None),
                 sink,
                 games=options.parallel_games,
-                load=evaluator_loader(options.device, options.threads),
+                load=evaluator_loader(options.device, options.threads, options.use_fp16),
                 control=control,
                 stats=stats,
                 until_empty=True,

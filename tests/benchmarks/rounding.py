@@ -6,14 +6,12 @@ against what KataGo said. The processor sums in an order of its own, so a GPU's 
 
 from __future__ import annotations
 
-import copy
 import functools
 import itertools
 
 import torch
 
-from nets import backends
-from nets.backends import BatchShape, Raw, TorchBackend, front
+from nets.backends import TorchBackend
 from nets.evaluator import NetEvaluator
 from nets.model import Net
 from tests.benchmarks import gpu
@@ -25,22 +23,9 @@ HALVES = {name: gpu.DTYPES[name] for name in ("float16", "bfloat16")}
 RECORDS = 24
 
 
-class Rounded(TorchBackend):
+def rounded(net: Net, length: int, dtype: torch.dtype) -> TorchBackend:
     """The trunk in 16 bits as on a GPU, on the processor."""
-
-    sixteen_bit = True
-
-    def __init__(self, net: Net, length: int, dtype: torch.dtype) -> None:
-        net = copy.deepcopy(net)
-        backends._convert_trunk(net, dtype)
-        super().__init__(net, length, 1, sizes=(4,))
-        self._dtype = dtype
-
-    def run(self, shape: BatchShape) -> Raw:
-        arrays = front(self.planes, shape), self.global_inputs[: shape.rows]
-        inputs = (torch.from_numpy(array).to(self._dtype) for array in arrays)
-        with torch.inference_mode():
-            return Raw(*(output.numpy() for output in self._flat[shape.full](*inputs)))
+    return TorchBackend(net, length, 1, sizes=(4,), dtype=dtype)
 
 
 def main() -> None:
@@ -49,7 +34,7 @@ def main() -> None:
         net = gpu.lively(name)
         wanted, found = gpu.positions(8, length), gpu.positions(8, length)
         gpu.Unchecked(net, TorchBackend(net, length, 1, sizes=(4,)), length).run(wanted, 8)
-        gpu.Unchecked(net, Rounded(net, length, dtype), length).run(found, 8)
+        gpu.Unchecked(net, rounded(net, length, dtype), length).run(found, 8)
         print(f"{name} {length}×{length} {title}: {gpu.differences(found, wanted)}", flush=True)
     if not gpu.have_records():
         print("no folder of recorded outputs: trained nets are left out")
@@ -60,7 +45,7 @@ def main() -> None:
         for name, chosen in ((gpu.RECORDED_NET, list(records("rawnet"))), (trained[0]["net"], trained)):
 
             def evaluator(net: str, length: int, dtype: torch.dtype = dtype) -> NetEvaluator:
-                return gpu.Unchecked(load(net), Rounded(load(net), length, dtype), length)
+                return gpu.Unchecked(load(net), rounded(load(net), length, dtype), length)
 
             compared, differences = compare(chosen[:RECORDS], evaluator, name, length=19)
             largest = {quantity: float(f"{value:.2g}") for quantity, value in differences.items()}

@@ -19,6 +19,8 @@ from client.gtp_protocol import clean, serve
 from client.gtp_search import EngineSearch
 from client.selfplay.local import evaluator_loader, network_of
 from common.parameters import parse_engine
+from common.precision import Precision
+from nets.evaluator import UniformEvaluator
 from tests.katago import block
 from tests.oracles import oracle_path, records
 
@@ -283,12 +285,39 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "override: unknown key colour" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "precision"),
+    [
+        ([], Precision.FASTEST),
+        (["--use-fp16", "false"], Precision.FLOAT32),
+        (["--override-config", "useFP16=false"], Precision.FLOAT32),
+        (["--override-config", "useFP16=True"], Precision.SIXTEEN_BIT),
+        (["--override-config", "useFP16=true", "--use-fp16", "auto"], Precision.FASTEST),
+    ],
+)
+def test_who_runs_the_engine_says_how_exactly(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], precision: Precision
+) -> None:
+    asked = []
+
+    def load(path: object, *, precision: Precision, length: int, **_: object) -> UniformEvaluator:
+        asked.append(precision)
+        return UniformEvaluator(length)
+
+    monkeypatch.setattr("nets.evaluator.load_evaluator", load)
+    parser = argparse.ArgumentParser()
+    gtp.add_arguments(parser)
+    chosen = parser.parse_args(["--model", "random", *options])
+    assert gtp.run(chosen, ["boardsize 5\n", "kata-raw-nn 0\n"], io.StringIO()) == 0
+    assert asked == [precision]
+
+
 # -- with a real net --
 
 
 @pytest.fixture(scope="module")
 def strong() -> Iterator[Engine]:
-    from nets.evaluator import Precision, load_evaluator
+    from nets.evaluator import load_evaluator
 
     parameters, settings = parse_engine(GtpSettings, overrides="maxVisits=60,preventCleanupPhase=false")
     settings = replace(settings, assume_black_moves_are_handicap=False)  # as the vectors were recorded

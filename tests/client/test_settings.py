@@ -16,6 +16,7 @@ from client.contribute.settings import (
     load_settings,
     prepare_data_directory,
 )
+from common.precision import Precision
 
 LOGIN = ["--username", "u", "--password", "p"]
 
@@ -28,13 +29,14 @@ def settings(arguments: list[str], environment: dict[str, str] | None = None) ->
 
 def test_flags_go_before_environment_before_file(tmp_path: Path) -> None:
     file = tmp_path / "contribute.cfg"
-    file.write_text('serverUrl = http://file/\nusername = file\npassword = "a#b"\ntaskRepFactor = 7\n')
+    file.write_text('serverUrl = http://file/\nusername = file\npassword = "a#b"\ntaskRepFactor = 7\nuseFP16 = False')
     found = settings(
         ["--config", str(file), "--username", "flag"],
         {"TENGEN_USERNAME": "environment", "TENGEN_TASK_REP_FACTOR": "9"},
     )
     assert (found.server_url, found.username, found.password) == ("http://file", "flag", "a#b")
     assert found.task_rep_factor == 9
+    assert found.precision is Precision.FLOAT32
 
 
 @pytest.mark.parametrize(
@@ -45,6 +47,7 @@ def test_flags_go_before_environment_before_file(tmp_path: Path) -> None:
         (["--server-url", "http://x", "--username", "u"], "give --password, or set TENGEN_PASSWORD"),
         (["--server-url", "http://x", *LOGIN, "--task-rep-factor", "65"], "from 1 to 64, not '65'"),
         (["--server-url", "http://x", *LOGIN, "--only-rating", "maybe"], "true or false, not 'maybe'"),
+        (["--server-url", "http://x", *LOGIN, "--use-fp16", "some"], "useFP16 must be one of auto, false, true, not"),
         (["--config", "/does/not/exist"], "cannot read the settings file /does/not/exist"),
     ],
 )

@@ -19,10 +19,11 @@ import pytest
 import torch
 from filelock import FileLock
 
+from common.precision import Precision
 from common.rows import write_npz
 from nets.commands import main
 from nets.config import named
-from nets.evaluator import Precision, load_evaluator
+from nets.evaluator import load_evaluator
 from nets.export import load_net
 from nets.heads import heads_of
 from nets.losses import Recipe

@@ -17,8 +17,9 @@ from client.search.tree import ROOT
 from common.go.game import Game
 from common.go.points import from_vertex, position_of
 from common.go.rules import Rules
+from common.precision import Precision
 from nets.batch import Evaluator
-from nets.evaluator import Precision, load_evaluator
+from nets.evaluator import load_evaluator
 from tests.client.search.helpers import GTP, SELFPLAY, record
 from tests.oracles import oracle_path
 
