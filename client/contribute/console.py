@@ -54,7 +54,9 @@ class VolunteerConsole:
         shown = _CONTROLS.sub(" ", text)
         if len(shown) > MAX_LINE:
             shown = shown[:MAX_LINE] + " …"
-        # ValueError: characters that the console has not, or it is closed
+        encoding = self.console.encoding
+        shown = shown.encode(encoding, "backslashreplace").decode(encoding)
+        # ValueError: the console is closed
         with self._lock, contextlib.suppress(OSError, ValueError):
             if not self._closed:
                 self.console.print(
