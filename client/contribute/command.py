@@ -173,12 +173,16 @@ class Contributor:
                 return True
             except OutageError as error:
                 backoff.at_least = error.retry_after or 0.0
-                pause = backoff.after(Outcome.FAILED)
-                self._console.line(f"{error}; the next try follows in {pause:.0f} s")
-                self._stop_asking.wait(pause)
+                why = str(error)
             except ServerError as error:
                 self._console.line(f"stopped: {error}")
                 return False
+            except Exception as error:
+                self._mishaps.tell("what asks for the run", error)
+                why = "no answer that could be understood"
+            pause = backoff.after(Outcome.FAILED)
+            self._console.line(f"{why}; the next try follows in {pause:.0f} s")
+            self._stop_asking.wait(pause)
 
     def _announce(self) -> None:
         games = sum(stream.games for stream in self._streams)

@@ -30,7 +30,11 @@ def ensure_compiled(report: Callable[[str], None]) -> None:
         return
     began = time.monotonic()
     report("compiling for the first time after an installation or update; this takes a minute or two")
-    process = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.DEVNULL)
+    try:
+        process = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.DEVNULL)
+    except OSError as error:
+        report(f"cannot be compiled beforehand ({error}); every stream does it now")
+        return
     try:
         while not _ended(process):
             report(f"still compiling after {time.monotonic() - began:.0f} s; games are played afterwards")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from client.contribute import warmup
 from client.contribute.console import MAX_LINE, SUMMARY_EVERY_S, Totals, VolunteerConsole
 from client.contribute.messages import Activity
 
@@ -100,3 +103,29 @@ def test_a_console_without_umlauts_still_shows_the_line() -> None:
     VolunteerConsole(Console(file=narrow)).line("network größer … ok")
     narrow.flush()
     assert rb"network gr\xf6\xdfer \u2026 ok" in raw.getvalue()
+
+
+def test_a_long_compilation_says_that_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done, program = tmp_path / "done", tmp_path / "python"
+    program.write_text(f"#!/bin/sh\nwhile [ ! -e '{done}' ]; do sleep 0.02; done\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(warmup, "TELL_EVERY_S", 0.01)
+    lines: list[str] = []
+
+    def report(line: str) -> None:
+        lines.append(line)
+        if len(lines) == 3:
+            done.touch()
+
+    warmup.ensure_compiled(report)
+    assert lines[0].startswith("compiling for the first time")
+    assert all(line.startswith("still compiling after ") for line in lines[1:])
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
+    warmup.ensure_compiled(lines.append)
+    assert "cannot be compiled beforehand" in lines[-1]
+    (tmp_path / warmup.MARK).touch()
+    lines.clear()
+    warmup.ensure_compiled(lines.append)
+    assert lines == []
