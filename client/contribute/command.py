@@ -265,14 +265,18 @@ class Contributor:
             self._uploader.step,
             self._stop_sending,
             self._uploader.backoff,
-            lambda error: self._mishaps.tell("what sends games", error),
+            self._sending_failed,
             self._wake_sender,
         )
         # what an outage left: the server may be back, and the next start may be far away
         try:
             self._uploader.send_waiting(lambda: not (self._gave_up or self._stops.now.is_set()))
         except Exception as error:
-            self._mishaps.tell("what sends games", error)
+            self._sending_failed(error)
+
+    def _sending_failed(self, error: Exception) -> None:
+        self._uploader.trouble = str(error) or type(error).__name__  # nobody waits for it at the end
+        self._mishaps.tell("what sends games", error)
 
     def _finish_sending(self, sender: threading.Thread) -> None:
         """Let the sender empty the spool, unless the server is away or the volunteer is in a hurry."""
