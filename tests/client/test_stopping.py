@@ -24,9 +24,10 @@ from common.parameters import default_text
 from tests.client.test_sending import RUN
 
 ROOT = Path(__file__).parents[2]
+STARTED_WITHIN_S = 150.0
+"""For a start on a busy machine."""
 WITHIN_S = 40.0
-"""For a start on a busy machine and an end; no time-out of a request is as short."""
-assert WITHIN_S < 60
+"""For an end on a busy machine; no time-out of a request is as short (`client.contribute.exchange`)."""
 
 
 @dataclass
@@ -165,7 +166,7 @@ def fill(folder: Path, url: str) -> list[str]:
 def test_before_games_are_played_one_signal_ends_it(server: Server, tmp_path: Path, number: int) -> None:
     server.silent = {wire.PATH_CURRENT_RUN}
     with client(server, tmp_path) as process:
-        assert server.event(wire.PATH_CURRENT_RUN).wait(WITHIN_S)
+        assert server.event(wire.PATH_CURRENT_RUN).wait(STARTED_WITHIN_S)
         press(process, number)
         assert process.wait(WITHIN_S) in (130, -number)
         assert process.communicate()[0] == ""
@@ -176,7 +177,7 @@ def test_the_first_signal_does_not_wait_for_a_silent_server(server: Server, tmp_
     """No game runs and none waits, so there is nothing to finish."""
     server.silent = {wire.PATH_TASKS} & {path}
     with client(server, tmp_path) as process:
-        assert server.event(path).wait(WITHIN_S)
+        assert server.event(path).wait(STARTED_WITHIN_S)
         press(process, signal.SIGINT)
         assert process.wait(WITHIN_S) == 0
         last = process.communicate()[0]
@@ -189,7 +190,7 @@ def test_the_second_signal_leaves_an_upload_that_is_never_answered(server: Serve
     server.silent = {wire.PATH_TASKS, wire.PATH_TRAINING_GAMES}
     uids = fill(tmp_path, server.url)
     with client(server, tmp_path) as process:
-        assert server.event(wire.PATH_TRAINING_GAMES).wait(WITHIN_S)
+        assert server.event(wire.PATH_TRAINING_GAMES).wait(STARTED_WITHIN_S)
         press(process, number)
         wait_for_line(process.stdout, "sending the finished games")
         press(process, number)
@@ -205,16 +206,16 @@ def test_the_second_signal_leaves_an_upload_that_is_never_answered(server: Serve
 def test_a_second_client_in_the_folder_is_refused(server: Server, tmp_path: Path) -> None:
     server.silent = {wire.PATH_CURRENT_RUN}
     with client(server, tmp_path) as first:
-        assert server.event(wire.PATH_CURRENT_RUN).wait(WITHIN_S)
+        assert server.event(wire.PATH_CURRENT_RUN).wait(STARTED_WITHIN_S)
         with client(server, tmp_path) as second:
-            told, _ = second.communicate(timeout=WITHIN_S)
+            told, _ = second.communicate(timeout=STARTED_WITHIN_S)
         assert second.returncode == 2
         assert "another client is running with the folder" in told
         first.kill()
         first.wait()
         server.event(wire.PATH_CURRENT_RUN).clear()
         with client(server, tmp_path):
-            assert server.event(wire.PATH_CURRENT_RUN).wait(WITHIN_S)
+            assert server.event(wire.PATH_CURRENT_RUN).wait(STARTED_WITHIN_S)
 
 
 STUCK = """
