@@ -326,9 +326,14 @@ def read_task(body: bytes | str) -> SelfplayTask | RatingTask:
 
 
 class UploadAnswer(JsonMessage):
-    """Answer to an upload that needs no further attempt. Every field is ours; foreign servers may send any object."""
+    """Answer to an upload that needs no further attempt.
+
+    Only `kg_game_uid` proves it to our client, as a status can come from whatever stands in between; katago-server
+    answers with the game's fields, this one among them. The other fields are ours.
+    """
 
     kg_game_uid: Annotated[StrictStr, Field(max_length=48)] | None = None
+    """The game that the server has now."""
     already_known: StrictBool = False
     """The same game was received before; nothing was stored now."""
     detail: StrictStr | None = None
@@ -347,6 +352,8 @@ class ErrorCode(StrEnum):
     """Try again later: the server's trouble, or one that passes."""
     DROP_GAME = "drop_game"
     """This game will never be accepted."""
+    ALREADY_STORED = "already_stored"
+    """This game was received before: nothing is left to be done for it."""
     UPDATE_CLIENT = "update_client"
     """The program is too old for this server or run; finished games are kept."""
     STOP = "stop"
@@ -361,15 +368,20 @@ class ErrorAnswer(JsonMessage):
     code: ErrorCode
 
 
-_FINAL_PHRASES: Final = (PHRASE_ALREADY_EXISTS, PHRASE_NO_LONGER_ENABLED)
+_BY_PHRASE: Final = {
+    PHRASE_ALREADY_EXISTS: ErrorCode.ALREADY_STORED,
+    PHRASE_NO_LONGER_ENABLED: ErrorCode.DROP_GAME,
+}
+"""What katago-server means by a 400 whose JSON has these words."""
 
 
 def read_error(status: int, body: bytes | str) -> ErrorAnswer:
     """Make out what an answer of ``status`` >= 300 means, whoever sent it; never raises.
 
-    Our server's answers carry a code, and only that decides. For others (katago-server, a proxy) the code follows
-    from the phrases and the status: 401 and 403 stop, a phrase of finality drops the game, and everything else may
-    still succeed, so that no game is lost by a guess.
+    Our server's answers carry a code, and only that decides. For katago-server the code follows from the status and
+    the phrases: 401 and 403 with an explanation stop, and a 400 may be final for its game. What is not JSON comes from
+    neither (a proxy, a captive portal, a wrong address) and everything else may still succeed, so that no game and no
+    client is lost by a guess.
     """
     text = body if isinstance(body, str) else body.decode("utf-8", "replace")
     try:
@@ -377,16 +389,17 @@ def read_error(status: int, body: bytes | str) -> ErrorAnswer:
     except (ValueError, RecursionError):
         decoded = None
     fields = decoded if isinstance(decoded, dict) else {}
-    detail = next((fields[key] for key in ("detail", "error") if isinstance(fields.get(key), str)), "").strip()
-    if not detail:
-        detail = f"the server answered with status {status} and no explanation"
+    explained = next((fields[key] for key in ("detail", "error") if isinstance(fields.get(key), str)), "").strip()
+    detail = explained or f"the server answered with status {status} and no explanation"
     try:
         return ErrorAnswer(detail=detail, code=ErrorCode(fields["code"]))
     except (KeyError, ValueError, TypeError):
         pass
-    if status == 400 and any(phrase in text for phrase in _FINAL_PHRASES):
-        return ErrorAnswer(detail=detail, code=ErrorCode.DROP_GAME)
-    return ErrorAnswer(detail=detail, code=ErrorCode.STOP if status in (401, 403) else ErrorCode.RETRY)
+    if status == 400 and isinstance(decoded, (dict, list)):
+        for phrase, code in _BY_PHRASE.items():
+            if phrase in text:
+                return ErrorAnswer(detail=detail, code=code)
+    return ErrorAnswer(detail=detail, code=ErrorCode.STOP if explained and status in (401, 403) else ErrorCode.RETRY)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class GameRefused(Refused):
 class GameExists(Refused):
     """A game whose uid is known, so that a repeated upload is finished with."""
 
-    code = ErrorCode.DROP_GAME
+    code = ErrorCode.ALREADY_STORED
 
     def __init__(self, uid: str) -> None:
         super().__init__(f"a game with kg_game_uid {uid} {PHRASE_ALREADY_EXISTS}s; nothing was stored now")

@@ -1,58 +1,34 @@
-"""The server as the client sees it: seven requests, and exceptions whose class says what to do next.
+"""The server as the client sees it: its requests, each with an answer that was understood or a `ServerError`.
 
-Knows HTTP and the wire's messages; decides nothing about games, queues or waiting. The exceptions::
-
-    ServerError
-    ├── OutageError          no answer, or the server's own trouble: try again later
-    ├── GameRefusedError     this game will never be taken: set it aside
-    ├── UpdateNeededError    this program is too old: keep the games, tell the volunteer
-    └── LoginRefusedError    nothing more with this login or run: keep the games, tell the volunteer
+Knows the wire's messages and what proves that an answer is the game server's own; decides nothing about games, queues
+or waiting.
 """
 
 from __future__ import annotations
 
-import email.utils
-import time
-from contextlib import ExitStack
+import json
+import threading
 from typing import Final, TypeVar
 
 import requests
 
+from client.contribute.errors import (
+    GameRefusedError,
+    LoginRefusedError,
+    OutageError,
+    ServerError,
+    UpdateNeededError,
+)
+from client.contribute.exchange import Answer, Exchange, foreign, retry_after
 from client.contribute.spool import SpooledGame
 from common import wire
 from common.wire_base import JsonMessage
 
 M = TypeVar("M", bound=JsonMessage)
 
-CONNECT_TIMEOUT_S: Final = 15.0
-READ_TIMEOUT_S: Final = 60.0
+GOOD: Final = (200, 201, 202)
 CONTENT_TYPES: Final = {"sgf_file": wire.SGF_CONTENT_TYPE, "training_data_file": wire.NPZ_CONTENT_TYPE}
 UPLOAD_PATHS: Final = {"training": wire.PATH_TRAINING_GAMES, "rating": wire.PATH_RATING_GAMES}
-
-
-class ServerError(Exception):
-    """The server did not do what was asked; the text is for the volunteer."""
-
-
-class OutageError(ServerError):
-    """No answer, or one that passes; ``retry_after`` seconds if the server named a time."""
-
-    def __init__(self, text: str, retry_after: float | None = None) -> None:
-        super().__init__(text)
-        self.retry_after = retry_after
-
-
-class GameRefusedError(ServerError):
-    """The game of this upload will never be accepted."""
-
-
-class UpdateNeededError(ServerError):
-    """The server does not work with this version of the program."""
-
-
-class LoginRefusedError(ServerError):
-    """Wrong name or password, no permission, or the run is closed."""
-
 
 _BY_CODE: Final[dict[wire.ErrorCode, type[ServerError]]] = {
     wire.ErrorCode.DROP_GAME: GameRefusedError,
@@ -62,101 +38,108 @@ _BY_CODE: Final[dict[wire.ErrorCode, type[ServerError]]] = {
 
 
 class ServerApi:
-    """The requests of one contributor to one server, through a `requests.Session` given by the caller."""
+    """The requests of one contributor to one server.
 
-    def __init__(self, session: requests.Session, server_url: str, username: str, password: str) -> None:
+    Args:
+        session: gives connections.
+        cut: set when every request under way shall end at once.
+    """
+
+    def __init__(
+        self, session: requests.Session, server_url: str, username: str, password: str, cut: threading.Event
+    ) -> None:
         self.server_url = server_url
-        self._session = session
         # Bytes, since requests would encode text as Latin-1 and the protocol wants UTF-8.
-        self._auth = requests.auth.HTTPBasicAuth(username.encode(), password.encode())
-        self._headers = {"User-Agent": wire.USER_AGENT, "Accept": "application/json"}
-
-    def check(self) -> None:
-        """See that the server is there (``GET /``)."""
-        self._send("GET", wire.PATH_ROOT)
+        auth = requests.auth.HTTPBasicAuth(username.encode(), password.encode())
+        headers = {"User-Agent": wire.USER_AGENT, "Accept": "application/json"}
+        self._exchange = Exchange(session, server_url, auth, headers, cut)
 
     def current_run(self) -> wire.RunInfo:
         """The run that this server has open."""
         return self._read(wire.RunInfo, self._send("GET", wire.PATH_CURRENT_RUN))
 
-    def newest_network(self) -> wire.NetworkInfo:
-        """The network that the next self-play job will probably name."""
-        return self._read(wire.NetworkInfo, self._send("GET", wire.PATH_NEWEST_NETWORK))
-
     def request_task(self, request: wire.TaskRequest) -> wire.SelfplayTask | wire.RatingTask:
         """Ask for a batch of games."""
         fields = {name: (None, value) for name, value in request.to_form().items()}
-        answer = self._send("POST", wire.PATH_TASKS, files=fields)
+        answer = self._good(self._send("POST", wire.PATH_TASKS, fields))
         try:
             return wire.read_task(answer.content)
         except wire.MessageError as error:
-            raise OutageError(f"the server's task cannot be understood: {error}") from error
+            raise OutageError(self._not_understood(answer, error)) from error
 
     def upload(self, game: SpooledGame) -> wire.UploadAnswer:
-        """Send one game of the spool; a game that the server has already counts as sent."""
-        with ExitStack() as stack:
-            parts: dict[str, tuple[object, ...]] = {name: (None, value) for name, value in game.fields.items()}
-            for field, path in game.files.items():
-                content = stack.enter_context(path.open("rb"))
-                parts[field] = (path.name, content, CONTENT_TYPES[field])
-            answer = self._send("POST", UPLOAD_PATHS[game.kind], files=parts)
-        try:
-            return wire.UploadAnswer.from_json(answer.content)
-        except wire.MessageError:  # another server's body: the status alone says that it has the game
-            return wire.UploadAnswer(kg_game_uid=game.uid)
+        """Send one game of the spool; the answer proves that the server has it, since now or since an earlier try.
 
-    def _send(self, method: str, path: str, files: object = None) -> requests.Response:
-        url = wire.join_url(self.server_url, path)
+        What proves it is a JSON object that names the game in ``kg_game_uid``, as our server and katago-server answer,
+        or a 400 by which one of them says that it has it already. A status alone proves nothing: proxies, captive
+        portals and wrong addresses answer 200 too.
+
+        Raises:
+            FileNotFoundError: the game is not in the spool any more.
+            ServerError: everything else, by kind.
+        """
+        parts: dict[str, tuple[object, ...]] = {name: (None, value) for name, value in game.fields.items()}
+        for field, path in game.files.items():
+            parts[field] = (path.name, path.read_bytes(), CONTENT_TYPES[field])
+        answer = self._send("POST", UPLOAD_PATHS[game.kind], parts)
+        if _is_known(answer):
+            return wire.UploadAnswer(kg_game_uid=game.uid, already_known=True)
+        self._good(answer)
         try:
-            answer = self._session.request(
-                method,
-                url,
-                files=files,  # type: ignore[arg-type]  # requests' stubs know fewer forms of multipart than requests
-                headers=self._headers,
-                auth=self._auth,
-                timeout=(CONNECT_TIMEOUT_S, READ_TIMEOUT_S),
-            )
-        except requests.exceptions.SSLError as error:
-            raise OutageError(f"the certificate of {self.server_url} cannot be verified: {error}") from error
-        except requests.RequestException as error:
-            raise OutageError(f"no answer from {self.server_url}: {_short(error)}") from error
-        if answer.status_code in (200, 201, 202):
+            told = wire.UploadAnswer.from_json(answer.content)
+        except wire.MessageError as error:
+            raise OutageError(self._not_understood(answer, error)) from error
+        if (told.kg_game_uid or "").upper() != game.uid.upper():
+            named = f"the game {told.kg_game_uid}" if told.kg_game_uid else "no game"
+            raise OutageError(f"{foreign(answer, self.server_url)} It names {named}, {game.uid} was sent")
+        return told
+
+    def _send(self, method: str, path: str, files: object = None) -> Answer:
+        return self._exchange.send(method, wire.join_url(self.server_url, path), files)
+
+    def _good(self, answer: Answer) -> Answer:
+        if answer.status in GOOD:
             return answer
         raise _failure(answer, self.server_url)
 
-    def _read(self, message: type[M], answer: requests.Response) -> M:
+    def _read(self, message: type[M], answer: Answer) -> M:
+        self._good(answer)
         try:
             return message.from_json(answer.content)
         except wire.MessageError as error:
-            raise OutageError(f"the server's answer to {answer.url} cannot be understood: {error}") from error
+            raise OutageError(self._not_understood(answer, error)) from error
+
+    def _not_understood(self, answer: Answer, error: wire.MessageError) -> str:
+        if _is_json_object(answer.content):
+            return f"the answer from {answer.url} cannot be understood: {error}"
+        return foreign(answer, self.server_url)
 
 
-def _failure(answer: requests.Response, server_url: str) -> ServerError:
-    error = wire.read_error(answer.status_code, answer.content)
-    status = f"status {answer.status_code}"
-    explained = status not in error.detail
-    text = f"{error.detail} ({status})" if explained else error.detail
-    if answer.status_code == 404 and not explained:
-        text += f"; {answer.url} is not there: is the server's address {server_url} right?"
-    kind = _BY_CODE.get(error.code)
-    return OutageError(text, _retry_after(answer)) if kind is None else kind(text)
-
-
-def _retry_after(answer: requests.Response) -> float | None:
-    """Seconds told by the ``Retry-After`` header, which holds a number or a date."""
-    text = answer.headers.get("Retry-After", "").strip()
-    if text.isdecimal():
-        return float(text)
+def _is_json_object(content: bytes) -> bool:
     try:
-        moment = email.utils.parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return max(0.0, moment.timestamp() - time.time())
+        return isinstance(json.loads(content), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
-def _short(error: requests.RequestException) -> str:
-    """The innermost cause, without urllib3's chain of pools and objects."""
-    cause: BaseException = error
-    while cause.__cause__ is not None or cause.__context__ is not None:
-        cause = cause.__cause__ or cause.__context__ or cause
-    return str(cause) or type(cause).__name__
+def _is_known(answer: Answer) -> bool:
+    if answer.status != 400:
+        return False
+    return wire.read_error(answer.status, answer.content).code is wire.ErrorCode.ALREADY_STORED
+
+
+def _failure(answer: Answer, server_url: str) -> ServerError:
+    """An answer whose status is not a good one, as an error of the kind that says what to do."""
+    error = wire.read_error(answer.status, answer.content)
+    after = retry_after(answer.headers)
+    if answer.status < 400 or not _is_json_object(answer.content):
+        text = foreign(answer, server_url)
+        if answer.status == 404:
+            text = f"{answer.url} is not there (status 404): is the server's address {server_url} right?"
+        elif answer.status >= 500:
+            text = f"{error.detail}: {server_url}, or what stands before it, is in trouble"
+        return OutageError(text, after)
+    status = f"status {answer.status}"
+    text = error.detail if status in error.detail else f"{error.detail} ({status})"
+    kind = _BY_CODE.get(error.code)
+    return OutageError(text, after) if kind is None else kind(text)

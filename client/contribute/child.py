@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from client.contribute.devices import Stream
 from client.contribute.messages import Discarded, Failed, FromChild, Job, Progress, Report, Spooled, Stop, Want
 from client.contribute.spool import Spool, SpoolError
+from client.contribute.stopping import STOP_SIGNALS
 from common import config_text, wire
 from common.precision import Precision
 from common.wire_base import FormMessage
@@ -31,7 +32,6 @@ if TYPE_CHECKING:  # the playing code is slow to import and the parent, which im
 
 PROGRESS_EVERY_S: Final = 5.0
 SPOOL_RETRY_S: Final = 10.0
-STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ class Player:
     """The state of a child: orders to play, and how to stop."""
 
     def __init__(self, pipe: Connection, stream: Stream, settings: ChildSettings) -> None:
+        from client.contribute.activity import ActivityWatch
         from client.selfplay.stream import StreamControl, StreamStats
 
         self._pipe = pipe
@@ -84,6 +85,7 @@ class Player:
         self._ended = threading.Event()
         self._control = StreamControl()
         self._stats = StreamStats()
+        self._activity = ActivityWatch()
 
     def play(self) -> None:
         """Play until the parent says stop or is gone."""
@@ -103,6 +105,7 @@ class Player:
         finally:
             self._ended.set()
             talker.join()
+            self._activity.close()
 
     def tell(self, message: FromChild) -> None:
         """Say something to the parent; a parent that is gone hears nothing."""
@@ -124,13 +127,17 @@ class Player:
     def _load(self, network: Network, length: int) -> StreamEvaluator:
         from nets.evaluator import load_evaluator
 
-        evaluator: StreamEvaluator = load_evaluator(
-            network.path,
-            length=length,
-            device=self._stream.device,
-            threads=self._stream.threads,
-            precision=self._settings.precision,
-        )
+        self._activity.loading += 1
+        try:
+            evaluator: StreamEvaluator = load_evaluator(
+                network.path,
+                length=length,
+                device=self._stream.device,
+                threads=self._stream.threads,
+                precision=self._settings.precision,
+            )
+        finally:
+            self._activity.loading -= 1
         return evaluator
 
     def _take(self, game: FinishedGame) -> None:
@@ -159,7 +166,10 @@ class Player:
         self.tell(Spooled(kind, game.facts.num_training_rows))
 
     def _talk(self) -> None:
-        """Hear the parent, and tell it the progress now and then."""
+        """Hear the parent, and tell it the progress now and then.
+
+        A child that hears nothing can neither get games nor be stopped: whatever goes wrong here ends it, and says so.
+        """
         try:
             while not self._ended.is_set():
                 if self._pipe.poll(PROGRESS_EVERY_S / 10):
@@ -167,18 +177,20 @@ class Player:
                 self._progress()
         except (EOFError, OSError):  # the parent is gone: nobody will send what is played
             self._control.stop_now.set()
+        except Exception as error:
+            self.tell(Failed(f"{type(error).__name__}: {error}", permanent=False))
+            self._control.stop_now.set()
 
     def _progress(self) -> None:
         if time.monotonic() - self._last_progress >= PROGRESS_EVERY_S:
             self._last_progress = time.monotonic()
-            self.tell(Progress(self._stats.games_running, self._stats.evaluations))
+            running = self._stats.games_running
+            self.tell(Progress(running, self._stats.evaluations, self._activity.now(running)))
 
     def _hear(self, message: Job | Stop) -> None:
         if isinstance(message, Job):
             self._orders.extend(orders_of(message))
             self._asked = False
-        elif message.now:
-            self._control.stop_now.set()
         else:
             self._orders.clear()
             self._control.finish.set()
@@ -200,7 +212,7 @@ def orders_of(job: Job) -> list[GameOrder]:
         orders.append(
             GameOrder(
                 seed=draws.getrandbits(63),
-                config=_config_of(task, number),
+                config=config_of(task, number),
                 black=Network(black, job.networks[black]),
                 white=Network(white, job.networks[white]),
                 length=job.length,
@@ -210,7 +222,7 @@ def orders_of(job: Job) -> list[GameOrder]:
     return orders
 
 
-def _config_of(task: wire.SelfplayTask | wire.RatingTask, number: int) -> str:
+def config_of(task: wire.SelfplayTask | wire.RatingTask, number: int) -> str:
     """The task's configuration text with the overrides of its game ``number`` put over it."""
     if number >= len(task.overrides):
         return task.config

@@ -1,8 +1,10 @@
 """``python -m client contribute``: the parent process that ties tasks, children, spool and console together.
 
-Threads: the main one listens to the children and prints; one asks for tasks and downloads networks; one sends games.
-The first Ctrl-C or SIGTERM finishes the running games and sends them, the second stops at once; finished games are on
-disk either way and are sent by the next start. Before games are played either one simply ends the program.
+Threads: the main one listens to the children and prints; one asks for tasks and downloads networks; one sends games;
+one hears signals. They end with the program and for no other reason: what nobody foresaw is told, kept in `ERRORS_FILE`
+and followed by another try. The main one waits for nothing that a host could withhold. The first Ctrl-C or SIGTERM
+finishes the running games and sends them, the second stops at once; finished games are on disk either way and are sent
+by the next start. Before games are played either one simply ends the program.
 """
 
 from __future__ import annotations
@@ -11,22 +13,25 @@ import argparse
 import queue
 import random
 import secrets
-import signal
 import sys
 import threading
+from contextlib import ExitStack
 from typing import Final
 
 import requests
 from rich.console import Console
 
-from client.contribute.api import OutageError, ServerApi, ServerError
+from client.contribute.api import ServerApi
 from client.contribute.child import ChildSettings
 from client.contribute.console import Totals, VolunteerConsole
 from client.contribute.devices import CPU, DeviceError, Stream, plan_streams
 from client.contribute.downloads import NetworkCache
+from client.contribute.errors import OutageError, ServerError
+from client.contribute.folder import FolderInUseError, sole_use
 from client.contribute.loop import Backoff, Outcome
 from client.contribute.loop import run as run_loop
-from client.contribute.messages import Discarded, FromChild, Progress, Report, Spooled, Want
+from client.contribute.messages import Activity, Discarded, FromChild, Progress, Report, Spooled, Want
+from client.contribute.mishaps import Mishaps
 from client.contribute.settings import (
     ClientSettings,
     SettingsError,
@@ -36,6 +41,7 @@ from client.contribute.settings import (
     prepare_data_directory,
 )
 from client.contribute.spool import Spool
+from client.contribute.stopping import StopSignals
 from client.contribute.streams import StreamGroup, StreamProcess
 from client.contribute.tasks import TaskFetcher, Wish
 from client.contribute.uploader import Uploader
@@ -45,6 +51,10 @@ from common.interrupts import interrupts_end_the_program
 __all__ = ["add_arguments", "run"]
 
 LISTEN_S: Final = 0.5
+LOOK_S: Final = 0.2
+LEAVE_S: Final = 0.3
+"""How long a thread is given to end by itself at the end of the program."""
+ERRORS_FILE: Final = "errors.log"
 EXIT_USAGE: Final = 2
 EXIT_GAVE_UP: Final = 1
 
@@ -63,9 +73,13 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_USAGE
     if settings.ignored:
         console.line(f"ignored settings, which have no meaning here: {', '.join(settings.ignored)}")
-    with requests.Session() as session:
+    with ExitStack() as stack:
         try:
-            contributor = Contributor(settings, streams, session, console)
+            stack.enter_context(sole_use(settings.data_directory, console.line))
+            contributor = Contributor(settings, streams, stack.enter_context(requests.Session()), console)
+        except FolderInUseError as error:
+            console.line(str(error))
+            return EXIT_USAGE
         except OSError as error:
             console.line(str(data_directory_error(settings.data_directory, error)))
             return EXIT_USAGE
@@ -81,17 +95,18 @@ class Contributor:
         self._settings = settings
         self._streams = streams
         self._console = console
-        self._spool = Spool(settings.data_directory / "spool")
-        self._totals = Totals()
+        self._mishaps = Mishaps(settings.data_directory / ERRORS_FILE, console.line)
+        self._spool = Spool(settings.data_directory / "spool", console.line)
+        self._totals = Totals(activities={stream.name: Activity.STARTING for stream in streams})
         self._latest: dict[str, Progress] = {}
+        self._stops = StopSignals()
         self._stop_asking = threading.Event()
         self._stop_sending = threading.Event()
         self._wake_sender = threading.Event()
-        self._interrupts = 0
         self._gave_up = ""
         self._ended = False
         self._wishes: queue.SimpleQueue[Wish] = queue.SimpleQueue()
-        self._api = ServerApi(session, settings.server_url, settings.username, settings.password)
+        self._api = ServerApi(session, settings.server_url, settings.username, settings.password, self._stops.now)
         self._fetcher = TaskFetcher(
             api=self._api,
             cache=NetworkCache(settings.data_directory / "networks", settings.network_cache_bytes, session),
@@ -113,42 +128,41 @@ class Contributor:
             return EXIT_GAVE_UP
         ensure_compiled(self._console.line)
         self._announce()
-        previous = signal.signal(signal.SIGINT, self._interrupt), signal.signal(signal.SIGTERM, self._interrupt)
-        threads = [
-            threading.Thread(target=run_loop, args=(self._fetcher.step, self._stop_asking, self._fetcher.backoff)),
-            threading.Thread(target=self._send_games),
-        ]
-        for thread in threads:
-            thread.start()
-        group: StreamGroup | None = None
-        try:
-            group = StreamGroup(
-                self._streams,
-                self._child_settings(),
-                self._hear,
-                self._console.line,
-                stopping=lambda: bool(self._interrupts or self._gave_up),
-            )
-            self._listen(group)
-        finally:
-            if group is not None:
-                group.kill()
-            self._ended = True
-            self._stop_asking.set()
-            self._finish_sending()
-            for thread in threads:
-                thread.join()
-            # what an outage left: the server may be back, and the next start may be far away
-            self._uploader.send_waiting(lambda: not (self._gave_up or self._interrupts > 1))
-            signal.signal(signal.SIGINT, previous[0])
-            signal.signal(signal.SIGTERM, previous[1])
+        with self._stops:
+            usable = self._play()
         self._console.summary(self._current_totals(), now=True)
         waiting = self._spool.count()
         if waiting:
             self._console.line(f"{waiting} finished games wait in {self._spool.waiting}; the next start sends them")
         if self._gave_up:
             self._console.line(f"stopped: {self._gave_up}")
-        return EXIT_GAVE_UP if self._gave_up or not group.usable() else 0
+        self._console.close()
+        return EXIT_GAVE_UP if self._gave_up or not usable else 0
+
+    def _play(self) -> bool:
+        """Play until stopped and send what can be sent; returns whether any stream could play to the end."""
+        # Daemons: what waits for a host that never answers must not hold the end of the program up.
+        fetcher = threading.Thread(target=self._fetch_tasks, daemon=True)
+        sender = threading.Thread(target=self._send_games, daemon=True)
+        fetcher.start()
+        sender.start()
+        group: StreamGroup | None = None
+        try:
+            group = StreamGroup(
+                self._streams, self._child_settings(), self._hear, self._console.line, stopping=self._is_stopping
+            )
+            self._stops.last_act = group.kill_now
+            self._listen(group)
+        except Exception as error:
+            self._mishaps.tell("the client", error, then="stops")
+        finally:
+            if group is not None:
+                group.kill()
+            self._ended = True
+            self._stop_asking.set()
+            self._finish_sending(sender)
+            fetcher.join(LEAVE_S)
+        return group is not None and group.usable()
 
     def _find_server(self) -> bool:
         """See that server and login work before anything is played; waits for a server that is away."""
@@ -158,12 +172,17 @@ class Contributor:
                 self._fetcher.run = self._api.current_run()
                 return True
             except OutageError as error:
-                pause = backoff.after(Outcome.FAILED)
-                self._console.line(f"{error}; the next try follows in {pause:.0f} s")
-                self._stop_asking.wait(pause)
+                backoff.at_least = error.retry_after or 0.0
+                why = str(error)
             except ServerError as error:
                 self._console.line(f"stopped: {error}")
                 return False
+            except Exception as error:
+                self._mishaps.tell("what asks for the run", error)
+                why = "no answer that could be understood"
+            pause = backoff.after(Outcome.FAILED)
+            self._console.line(f"{why}; the next try follows in {pause:.0f} s")
+            self._stop_asking.wait(pause)
 
     def _announce(self) -> None:
         games = sum(stream.games for stream in self._streams)
@@ -179,20 +198,26 @@ class Contributor:
     def _child_settings(self) -> ChildSettings:
         return ChildSettings(self._settings.data_directory, self._settings.server_url, self._settings.precision)
 
+    def _is_stopping(self) -> bool:
+        return self._stops.finish.is_set() or bool(self._gave_up)
+
     def _listen(self, group: StreamGroup) -> None:
         """Hear the children until all have ended."""
-        asked = 0
-        while group.alive():
-            group.listen(LISTEN_S)
-            stop = max(self._interrupts, 1 if self._gave_up or not group.usable() else 0)
-            if stop > asked:
-                asked = stop
+        asked = False
+        while group.alive() and not self._stops.now.is_set():
+            try:
+                group.listen(LISTEN_S)
+            except Exception as error:
+                self._mishaps.tell("what listens to the streams", error)
+                self._stops.now.wait(LISTEN_S)
+            if not asked and (self._is_stopping() or not group.usable()):
+                asked = True
                 self._stop_asking.set()
-                self._console.line("finishing the running games" if stop == 1 else "stopping now")
-                group.stop(now=stop > 1)
-            if stop > 1:
-                return
+                self._console.line("finishing the running games")
+                group.stop()
             self._console.summary(self._current_totals())
+        if self._stops.now.is_set():
+            self._console.line("stopping now")
 
     def _hear(self, process: StreamProcess, message: FromChild) -> None:
         match message:
@@ -207,9 +232,16 @@ class Contributor:
                 if fault:
                     self._console.line(f"{process.stream.name}: a finished game is not sent: {reason}")
             case Progress():
-                self._latest[process.stream.name] = message
+                self._hear_progress(process.stream.name, message)
             case Report(text):
                 self._console.line(f"{process.stream.name}: {text}")
+
+    def _hear_progress(self, stream: str, progress: Progress) -> None:
+        self._latest[stream] = progress
+        compiling = Activity.COMPILING in self._totals.activities.values()
+        self._totals.activities[stream] = progress.activity
+        if progress.activity is Activity.COMPILING and not compiling:
+            self._console.line(f"{stream}: {progress.activity}")
 
     def _current_totals(self) -> Totals:
         totals = self._totals
@@ -220,24 +252,51 @@ class Contributor:
         totals.waiting = self._spool.count()
         return totals
 
-    def _send_games(self) -> None:
-        run_loop(self._uploader.step, self._stop_sending, self._uploader.backoff, self._wake_sender)
+    def _fetch_tasks(self) -> None:
+        run_loop(
+            self._fetcher.step,
+            self._stop_asking,
+            self._fetcher.backoff,
+            lambda error: self._mishaps.tell("what asks for tasks", error),
+        )
 
-    def _finish_sending(self) -> None:
+    def _send_games(self) -> None:
+        run_loop(
+            self._uploader.step,
+            self._stop_sending,
+            self._uploader.backoff,
+            self._sending_failed,
+            self._wake_sender,
+        )
+        # what an outage left: the server may be back, and the next start may be far away
+        try:
+            self._uploader.send_waiting(lambda: not (self._gave_up or self._stops.now.is_set()))
+        except Exception as error:
+            self._sending_failed(error)
+
+    def _sending_failed(self, error: Exception) -> None:
+        self._uploader.trouble = str(error) or type(error).__name__  # nobody waits for it at the end
+        self._mishaps.tell("what sends games", error)
+
+    def _finish_sending(self, sender: threading.Thread) -> None:
         """Let the sender empty the spool, unless the server is away or the volunteer is in a hurry."""
-        while self._uploader.waiting() and not (self._uploader.trouble or self._gave_up or self._interrupts > 1):
+        told = False
+        while self._uploader.waiting() and not (self._uploader.trouble or self._gave_up or self._stops.now.is_set()):
+            if not told:
+                self._console.line("sending the finished games; a second Ctrl-C leaves them to the next start")
+                told = True
             self._wake_sender.set()
-            self._stop_sending.wait(0.1)
+            self._stops.now.wait(LOOK_S)
         self._stop_sending.set()
         self._wake_sender.set()
+        while sender.is_alive() and not self._stops.now.is_set():
+            sender.join(LOOK_S)
+        sender.join(LEAVE_S)
 
     def _give_up(self, reason: str) -> None:
         self._gave_up = self._gave_up or reason
         self._stop_asking.set()
         self._stop_sending.set()
-
-    def _interrupt(self, number: int, frame: object) -> None:
-        self._interrupts += 1
 
 
 def _gpu_count(gpus: str) -> int:

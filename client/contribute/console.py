@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from rich.console import Console
 from rich.markup import escape
 
 SUMMARY_EVERY_S: Final = 60.0
+MAX_LINE: Final = 1000
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 @dataclass
@@ -26,6 +30,8 @@ class Totals:
     refused: int = 0
     waiting: int = 0
     running: int = 0
+    activities: dict[str, str] = field(default_factory=dict)
+    """What each stream is doing, by its name."""
 
 
 @dataclass
@@ -35,6 +41,7 @@ class VolunteerConsole:
     console: Console
     clock: Callable[[], float] = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _closed: bool = False
     _began: float = 0.0
     _last: float = 0.0
     _before: Totals = field(default_factory=Totals)
@@ -43,25 +50,59 @@ class VolunteerConsole:
         self._began = self._last = self.clock()
 
     def line(self, text: str) -> None:
-        """Print one line."""
+        """Print one line. Never raises: a console that is gone or full must not end what works."""
+        shown = _CONTROLS.sub(" ", text)
+        if len(shown) > MAX_LINE:
+            shown = shown[:MAX_LINE] + " …"
+        encoding = self.console.encoding
+        shown = shown.encode(encoding, "backslashreplace").decode(encoding)
+        # ValueError: the console is closed
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            if not self._closed:
+                self.console.print(
+                    f"[dim]{time.strftime('%H:%M:%S')}[/dim] {escape(shown)}", highlight=False, soft_wrap=True
+                )
+
+    def close(self) -> None:
+        """Print nothing more, whoever still wants to."""
         with self._lock:
-            self.console.print(
-                f"[dim]{time.strftime('%H:%M:%S')}[/dim] {escape(text)}", highlight=False, soft_wrap=True
-            )
+            self._closed = True
 
     def summary(self, totals: Totals, *, now: bool = False) -> None:
-        """Print the summary line if a minute has passed since the last one, or ``now``."""
+        """Print the summary line if a minute has passed since the last one, or ``now``.
+
+        Where nothing was evaluated since, it tells what the streams are busy with.
+        """
         moment = self.clock()
         elapsed = moment - self._last
         if not now and elapsed < SUMMARY_EVERY_S:
             return
-        speed = (totals.evaluations - self._before.evaluations) / max(elapsed, 1e-9)
-        hours = (moment - self._began) / 3600
+        evaluated = totals.evaluations - self._before.evaluations
         games = totals.selfplay_games + totals.match_games
-        self.line(
-            f"{games} games finished in {hours:.2f} h ({totals.selfplay_games} self-play with {totals.rows} rows,"
-            f" {totals.match_games} matches); {totals.running} running, {totals.waiting} to send, {totals.sent} sent,"
-            f" {totals.refused} refused; {speed:,.0f} evaluations/s"
-        )
+        if evaluated > 0 or now:
+            doing = f"{max(0, evaluated) / max(elapsed, 1e-9):,.0f} evaluations/s"
+        else:
+            doing = _by_activity(totals.activities)
+        if not (games or evaluated or now):
+            self.line(f"no game is finished yet after {_minutes(moment - self._began)}: {doing}")
+        else:
+            self.line(
+                f"{games} games finished in {(moment - self._began) / 3600:.2f} h"
+                f" ({totals.selfplay_games} self-play with {totals.rows} rows, {totals.match_games} matches);"
+                f" {totals.running} running, {totals.waiting} to send, {totals.sent} sent, {totals.refused} refused;"
+                f" {doing}"
+            )
         self._last = moment
-        self._before = Totals(**vars(totals))
+        self._before = replace(totals)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02} min"
+
+
+def _by_activity(activities: dict[str, str]) -> str:
+    """Streams that do the same are named together."""
+    streams: dict[str, list[str]] = {}
+    for stream, activity in activities.items():
+        streams.setdefault(activity, []).append(stream)
+    return "; ".join(f"{', '.join(names)} {activity}" for activity, names in streams.items())

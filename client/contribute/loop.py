@@ -13,6 +13,8 @@ FIRST_PAUSE_S: Final = 5.0
 GROWTH: Final = 1.3
 MAX_PAUSE_S: Final = 600.0
 JITTER: Final = 0.05
+MAX_NAMED_PAUSE_S: Final = 3600.0
+"""The longest pause that a server may ask for."""
 
 
 class Outcome(Enum):
@@ -43,18 +45,30 @@ class Backoff:
         if outcome is not Outcome.FAILED:
             self._next = FIRST_PAUSE_S
             return 0.0 if outcome is Outcome.WORKED else self.idle_s
-        pause = max(self._next, self.at_least)
+        pause = max(self._next, min(self.at_least, MAX_NAMED_PAUSE_S))
         self.at_least = 0.0
         self._next = min(MAX_PAUSE_S, self._next * GROWTH + 1.0)
         return pause * self.random_source.uniform(1 - JITTER, 1 + JITTER)
 
 
 def run(
-    step: Callable[[], Outcome], stop: threading.Event, backoff: Backoff, wake: threading.Event | None = None
+    step: Callable[[], Outcome],
+    stop: threading.Event,
+    backoff: Backoff,
+    unforeseen: Callable[[Exception], None],
+    wake: threading.Event | None = None,
 ) -> None:
-    """Call ``step`` until ``stop`` is set. Whoever sets ``stop`` also sets ``wake``, which ends an idle wait early."""
+    """Call ``step`` until ``stop`` is set, and end for no other reason.
+
+    Whoever sets ``stop`` also sets ``wake``, which ends an idle wait early. An exception of ``step`` is handed to
+    ``unforeseen``, which must not raise, and counts as a failure.
+    """
     while not stop.is_set():
-        outcome = step()
+        try:
+            outcome = step()
+        except Exception as error:
+            unforeseen(error)
+            outcome = Outcome.FAILED
         pause = backoff.after(outcome)
         if pause <= 0:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from common import wire
@@ -25,9 +26,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Stop:
-    """Parent to child: finish the running games (``now`` False), or end at once."""
-
-    now: bool
+    """Parent to child: finish the running games, and begin no others."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,23 @@ class Discarded:
     fault: bool
 
 
+class Activity(StrEnum):
+    """What a stream is doing, in words for the volunteer."""
+
+    STARTING = "starting"
+    COMPILING = "compiling, which takes some minutes after an installation or update"
+    LOADING = "loading a network"
+    WAITING = "waiting for games to play"
+    PLAYING = "playing"
+
+
 @dataclass(frozen=True)
 class Progress:
-    """Child to parent, every few seconds: totals since the child's start."""
+    """Child to parent, every few seconds: totals since the child's start, and what it does now."""
 
     games_running: int
     evaluations: int
+    activity: Activity
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ no other stream with it, and so that Python's lock never comes between two strea
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing
 import multiprocessing.connection
 import multiprocessing.resource_tracker
+import pickle
 import signal
 import threading
 import time
@@ -19,12 +21,15 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Final
 
-from client.contribute.child import STOP_SIGNALS, ChildSettings, child_main
+from client.contribute.child import ChildSettings, child_main
 from client.contribute.devices import Stream
 from client.contribute.messages import Failed, FromChild, FromParent, Stop
+from client.contribute.stopping import STOP_SIGNALS
 
 MAX_FAILURES: Final = 3
 FAILURE_WINDOW_S: Final = 600.0
+RETRY_START_S: Final = 30.0
+KILL_WAIT_S: Final = 5.0
 
 _CONTEXT: Final = multiprocessing.get_context("spawn")
 
@@ -39,6 +44,8 @@ class StreamProcess:
     pipe: Connection
     failures: list[float] = field(default_factory=list)
     given_up: bool = False
+    start_at: float = math.inf
+    """When to start a child that could not be started, on the group's clock."""
     _sending: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, message: FromParent) -> None:
@@ -81,8 +88,8 @@ class StreamGroup:
             raise
 
     def alive(self) -> int:
-        """How many children run."""
-        return sum(process.process.is_alive() for process in self.processes)
+        """How many children run or will be started."""
+        return sum(process.process.is_alive() or process.start_at < math.inf for process in self.processes)
 
     def usable(self) -> bool:
         """Whether any stream may still play."""
@@ -90,6 +97,9 @@ class StreamGroup:
 
     def listen(self, timeout: float) -> None:
         """Hear what the children say within ``timeout`` seconds; notice those that ended."""
+        for process in self.processes:
+            if process.start_at <= self._clock():
+                self._start_again(process)
         open_pipes = {process.pipe: process for process in self.processes if not process.pipe.closed}
         if not open_pipes:
             time.sleep(timeout)
@@ -98,19 +108,28 @@ class StreamGroup:
             assert isinstance(pipe, Connection)
             self._read(open_pipes[pipe])
 
-    def stop(self, *, now: bool) -> None:
-        """Ask every child to finish its running games, or to end at once."""
+    def stop(self) -> None:
+        """Ask every child to finish its running games, and start none again."""
         for process in self.processes:
-            process.send(Stop(now))
+            process.start_at = math.inf
+            process.send(Stop())
 
     def kill(self) -> None:
-        """End what is left."""
+        """End what is left, and hear the last words of all."""
+        self.kill_now()
+        for process in self.processes:
+            process.process.join(KILL_WAIT_S)
+            if not process.pipe.closed:
+                self._read(process, last=True)
+
+    def kill_now(self) -> None:
+        """End what is left and wait for nothing."""
         for process in self.processes:
             if process.process.is_alive():
                 process.process.kill()
-            process.process.join()
 
-    def _read(self, process: StreamProcess) -> None:
+    def _read(self, process: StreamProcess, *, last: bool = False) -> None:
+        """Hear all that a child has said by now; ``last``: it is not started again."""
         try:
             while process.pipe.poll():
                 message = process.pipe.recv()
@@ -118,10 +137,10 @@ class StreamGroup:
                     self._report(f"{process.stream.name}: {message.text}")
                     process.given_up |= message.permanent
                 self._hear(process, message)
-        except (EOFError, OSError):
+        except (EOFError, OSError, pickle.UnpicklingError):  # it ended, perhaps in the middle of a message
             process.pipe.close()
-            process.process.join()
-            if not self._stopping():
+            process.process.join(KILL_WAIT_S)
+            if not last and not self._stopping():
                 self._replace(process)
 
     def _replace(self, process: StreamProcess) -> None:
@@ -136,7 +155,16 @@ class StreamGroup:
             )
             return
         self._report(f"{process.stream.name}: ended unexpectedly (exit code {code}), started again")
-        process.process, process.pipe = _start(process.stream, process.settings)
+        self._start_again(process)
+
+    def _start_again(self, process: StreamProcess) -> None:
+        """Start a child; where the system has no room for one now, another try follows."""
+        try:
+            process.process, process.pipe = _start(process.stream, process.settings)
+            process.start_at = math.inf
+        except OSError as error:
+            process.start_at = self._clock() + RETRY_START_S
+            self._report(f"{process.stream.name}: cannot be started ({error}), tried again in {RETRY_START_S:.0f} s")
 
 
 def _start(stream: Stream, settings: ChildSettings) -> tuple[BaseProcess, Connection]:
@@ -144,9 +172,14 @@ def _start(stream: Stream, settings: ChildSettings) -> tuple[BaseProcess, Connec
     process = _CONTEXT.Process(
         target=child_main, args=(theirs, stream, settings), name=f"tengen {stream.name}", daemon=True
     )
-    with _stop_signals_held_back():
-        process.start()
-    theirs.close()
+    try:
+        with _stop_signals_held_back():
+            process.start()
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
     return process, ours
 
 

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,7 @@ TINY: Final = (
     "bSizes = 5\nbSizeRelProbs = 1\nmaxVisits = 4\ncheapSearchVisits = 2\nreducedVisitsMin = 2\nmaxMovesPerGame = 20\n"
 )
 LENGTH: Final = 5
+TELL_EVERY_S: Final = 30.0
 
 
 def ensure_compiled(report: Callable[[str], None]) -> None:
@@ -26,8 +28,28 @@ def ensure_compiled(report: Callable[[str], None]) -> None:
     mark = _mark()
     if mark is None or mark.exists():
         return
+    began = time.monotonic()
     report("compiling for the first time after an installation or update; this takes a minute or two")
-    subprocess.run([sys.executable, "-m", __name__], check=False, stdin=subprocess.DEVNULL)
+    try:
+        process = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.DEVNULL)
+    except OSError as error:
+        report(f"cannot be compiled beforehand ({error}); every stream does it now")
+        return
+    try:
+        while not _ended(process):
+            report(f"still compiling after {time.monotonic() - began:.0f} s; games are played afterwards")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it ends within the next while."""
+    try:
+        process.wait(TELL_EVERY_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _mark() -> Path | None:

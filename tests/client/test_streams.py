@@ -8,14 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
 from client import __main__ as program
-from client.contribute.child import ChildSettings
+from client.contribute import streams
+from client.contribute.child import ChildSettings, Player
 from client.contribute.devices import Stream
-from client.contribute.messages import FromChild, Want
+from client.contribute.messages import Failed, FromChild, Job, Spooled, Want
 from client.contribute.streams import StreamGroup, StreamProcess
 
 WITHIN_S = 60.0
@@ -24,7 +26,7 @@ WITHIN_S = 60.0
 class Group:
     """One child that gets no games, and what was heard of it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.messages: list[FromChild] = []
         self.lines: list[str] = []
         self.is_stopping = False
@@ -34,6 +36,7 @@ class Group:
             self.hear,
             self.lines.append,
             stopping=lambda: self.is_stopping,
+            clock=clock,
         )
 
     def hear(self, process: StreamProcess, message: FromChild) -> None:
@@ -60,7 +63,7 @@ def test_stop_signals_do_not_end_a_child(tmp_path: Path, capfd: pytest.CaptureFi
         played.signal(signal.SIGTERM, signal.SIGINT)  # while it plays
         assert played.group.alive() == 1
         played.is_stopping = True
-        played.group.stop(now=False)
+        played.group.stop()
         played.listen_until(lambda: not played.group.alive())
         assert played.group.processes[0].process.exitcode == 0
     finally:
@@ -86,6 +89,92 @@ def test_a_child_that_dies_is_started_again_only_while_games_are_wanted(tmp_path
         assert len(played.lines) == 1
     finally:
         played.group.kill()
+
+
+def last_words(pipe: Connection, stream: Stream, settings: ChildSettings) -> None:
+    """A child that says a lot and ends."""
+    for _ in range(50):
+        pipe.send(Spooled("training", 1))
+    pipe.close()
+
+
+def half_a_word(pipe: Connection, stream: Stream, settings: ChildSettings) -> None:
+    """A child that is killed while it speaks."""
+    pipe.send(Spooled("training", 1))
+    os.write(pipe.fileno(), b"\x00\x00\x10\x00half")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("entry", "count"), [(last_words, 50), (half_a_word, 1)])
+@pytest.mark.parametrize("listens", [True, False])
+def test_the_last_words_of_a_child_are_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: Callable[..., None], count: int, listens: bool
+) -> None:
+    monkeypatch.setattr(streams, "child_main", entry)
+    played = Group(tmp_path)
+    played.is_stopping = True
+    process = played.group.processes[0].process
+    process.join(WITHIN_S)
+    if listens:
+        played.listen_until(lambda: played.group.processes[0].pipe.closed)
+    played.group.kill()
+    assert played.messages == [Spooled("training", 1)] * count
+    assert played.lines == []
+
+
+def test_a_child_that_cannot_be_started_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    played = Group(tmp_path, clock=lambda: now)
+    start = streams._start
+
+    def no_room(*_: object) -> None:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    try:
+        monkeypatch.setattr(streams, "_start", no_room)
+        played.signal(signal.SIGKILL)
+        played.listen_until(lambda: len(played.lines) == 2)
+        assert "cannot be started ([Errno 11] Resource temporarily unavailable), tried again" in played.lines[1]
+        assert played.group.alive() == 1  # it is to be waited for
+        played.group.listen(0)
+        assert len(played.lines) == 2
+        monkeypatch.setattr(streams, "_start", start)
+        now += streams.RETRY_START_S
+        played.group.listen(0)
+        assert played.group.processes[0].process.is_alive()
+        played.is_stopping = True
+        played.signal(signal.SIGKILL)
+        played.listen_until(lambda: played.group.alive() == 0)
+    finally:
+        played.group.kill()
+
+
+class Pipe:
+    """The child's end of a pipe, which hears one thing."""
+
+    def __init__(self, heard: object) -> None:
+        self._heard = [heard]
+        self.said: list[FromChild] = []
+
+    def poll(self, timeout: float) -> bool:
+        return True
+
+    def recv(self) -> object:
+        return self._heard.pop() if self._heard else _end()
+
+    def send(self, message: FromChild) -> None:
+        self.said.append(message)
+
+
+def _end() -> object:
+    raise EOFError
+
+
+def test_a_child_that_does_not_understand_says_so_and_ends(tmp_path: Path) -> None:
+    pipe = Pipe(Job("no task", {}, 4, 1, 7))  # type: ignore[arg-type]  # what nobody foresaw
+    player = Player(pipe, Stream("cpu0", "cpu", 1, None, 1), ChildSettings(tmp_path, "u"))  # type: ignore[arg-type]
+    player.play()
+    assert [message.text for message in pipe.said if isinstance(message, Failed)] != []
 
 
 @pytest.mark.parametrize("swallowed", [False, True])

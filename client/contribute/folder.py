@@ -1,0 +1,42 @@
+"""One client per data folder: two would send each game twice and remove each other's half-written ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import filelock
+
+LOCK_FILE: Final = "client.lock"
+
+
+class FolderInUseError(Exception):
+    """Another client uses the folder; the text says what to do."""
+
+
+@contextmanager
+def sole_use(directory: Path, report: Callable[[str], None]) -> Iterator[None]:
+    """Hold the folder; the system gives it back when the process ends, however it ends.
+
+    Raises:
+        FolderInUseError: another client holds it.
+        OSError: the lock's file cannot be made.
+    """
+    lock = filelock.FileLock(directory / LOCK_FILE)
+    try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout:
+        raise FolderInUseError(
+            f"another client is running with the folder {directory}: stop it,"
+            " or give this one a folder of its own by --data-dir or TENGEN_DATA_DIR"
+        ) from None
+    except NotImplementedError:  # some network file systems
+        report(f"{directory} lies on a file system without locks: see that no second client uses it")
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()
