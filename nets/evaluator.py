@@ -44,6 +44,7 @@ from nets.outputs import (
     VARIANCE_TIME,
     decoding_of,
 )
+from nets.proving import NotProved, Proving, Way
 from nets.turning import Turn, common_edge, decode_rows, flat_points, gather_inputs, turn_of
 
 Float32s = npt.NDArray[np.float32]
@@ -206,7 +207,7 @@ class NetEvaluator:
                 raise EvaluatorError(f"{self._name}: {self.description} has no memory for a single row") from error
             _log.warning("%s has no memory for batches of %d; using smaller ones", self.description, size)
         except RuntimeError as error:  # of a library, or of the comparison
-            _log.warning("%s: %s", self._name, error)
+            _tell(self._name, error)
             self._backend.close()
             self._use(_first_that_starts(self._others, self._name, [str(error)]))
 
@@ -329,8 +330,14 @@ def _first_that_starts(ways: Iterator[Callable[[], Backend]], name: str, reasons
             return make()
         except (RuntimeError, ImportError) as error:
             reasons.append(str(error))
-            _log.warning("%s: %s", name, error)
+            _tell(name, error)
     raise EvaluatorError("; ".join(reasons))
+
+
+def _tell(name: str, error: Exception) -> None:
+    """Why a way to run the net is not gone; what was told when it was found out is not told again with every net."""
+    known = isinstance(error, NotProved) and error.known
+    _log.log(logging.INFO if known else logging.WARNING, "%s: %s", name, error)
 
 
 def _candidates(
@@ -339,9 +346,10 @@ def _candidates(
     """Ways to run the net on the device, fastest first."""
     fastest = precision is Precision.FASTEST
     if device == "cpu":
+        proving, openvino = Proving(net, length), partial(OpenVinoBackend, threads=threads)
         if fastest and OpenVinoBackend.has_bfloat16():
-            yield lambda: OpenVinoBackend(net, length, threads, sixteen_bit=True)
-        yield lambda: OpenVinoBackend(net, length, threads, sixteen_bit=False)
+            yield partial(proving.start, Way("OpenVINO in bfloat16", partial(openvino, sixteen_bit=True)))
+        yield partial(proving.start_if_doubtful, Way("OpenVINO in float32", partial(openvino, sixteen_bit=False)))
         yield lambda: TorchBackend(net, length, threads)
         return
     name = f"cuda:{device}" if device.isdigit() else device
