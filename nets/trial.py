@@ -92,11 +92,8 @@ def try_in_child(work: Callable[[], None], bounds: Bounds) -> Ending:
         in_time = not reader.is_alive()
     finally:
         _end(process)
-    for thread, pipe in ((writer, process.stdin), (reader, process.stdout)):
-        thread.join(_GRACE_S)
-        if not thread.is_alive():  # a child of the child that left its group holds the other end
-            with contextlib.suppress(OSError):
-                pipe.close()
+        _close(process.stdin, writer)
+        _close(process.stdout, reader)
     return _ending(report[0] if report else b"", process.returncode, bounds, in_time=in_time)
 
 
@@ -123,6 +120,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         else:
             process.kill()
     process.wait()
+
+
+def _close(pipe: IO[bytes], user: threading.Thread) -> None:
+    """Close our end, once the thread that uses it is done; it is when the child is."""
+    if user.ident is not None:
+        user.join(_GRACE_S)
+    if not user.is_alive():  # else a child of the child that left its group holds the other end
+        with contextlib.suppress(OSError):
+            pipe.close()
 
 
 def _ending(report: bytes, code: int, bounds: Bounds, *, in_time: bool) -> Ending:
