@@ -175,12 +175,8 @@ class ProvedBackend:
         self._backend = backend
         self._require = require
         self._proved = {edge}
+        self.description = backend.description
         self.lanes: Sequence[Lane] = tuple(ProvedLane(lane, self._ask) for lane in backend.lanes)
-
-    @property
-    def description(self) -> str:
-        """The backend's."""
-        return self._backend.description
 
     @property
     def sizes(self) -> tuple[int, ...]:

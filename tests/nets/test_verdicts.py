@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from nets import verdicts
 from nets.verdicts import KEPT, PASSING_S, Verdicts, of_this_user, processor_of
 
 FACTS = {"processor": "x", "torch": "2.13.0", "edge": "19"}
@@ -113,7 +112,7 @@ def test_a_writing_that_fails_leaves_no_half_a_file(tmp_path: Path, monkeypatch:
     def fails(*_: object) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(verdicts.os, "replace", fails)
+    monkeypatch.setattr(os, "replace", fails)
     memory = Verdicts(tmp_path)
     after = memory.remember(FACTS, survives=False, lasting=True, reason="broken")
     assert memory.recall(FACTS) == after
