@@ -4,21 +4,22 @@ numba looks at the file of a function, not at those of the functions that it cal
 could go on with the old code of another module. A folder per state of the sources cannot. Called by `common.go` before
 any kernel is declared; imports no numba.
 
-The folder is below ``TENGEN_CACHE_DIR``, else below the user's cache folder; ``NUMBA_CACHE_DIR`` that is set already
-is left alone.
+The folder is in the user's (`common.cache_folder`); ``NUMBA_CACHE_DIR`` that is set already is left alone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-_ROOT: Final = Path(__file__).resolve().parent.parent
+from common.cache_folder import ROOT as _ROOT
+from common.cache_folder import cache_folder, state_of
+
 _SOURCES: Final = ("common", "client", "nets")
 _KERNELS: Final = ("common/go/", "client/search/")
 """Below these every file counts; elsewhere those that declare kernels."""
@@ -31,7 +32,10 @@ def use() -> None:
     """Point numba to the folder of the present sources, in this process and its children."""
     if os.environ.get(_VARIABLE):
         return
-    base = _base()
+    parent = cache_folder()
+    if parent is None:
+        return  # nowhere to write, as below
+    base = parent / "kernels"
     folder = base / _state()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -44,24 +48,16 @@ def use() -> None:
         sys.modules["numba"].config.CACHE_DIR = str(folder)
 
 
-def _base() -> Path:
-    given = os.environ.get("TENGEN_CACHE_DIR")
-    if given:
-        return Path(given) / "kernels"
-    cache = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(cache) if cache else Path.home() / ".cache") / "tengen" / "kernels"
-
-
 def _state() -> str:
     """A short name for the content of every source that a kernel may use."""
-    digest = hashlib.sha256()
+    return state_of(_kernel_sources(), _ROOT)
+
+
+def _kernel_sources() -> Iterator[Path]:
     for folder in _SOURCES:
         for path in sorted((_ROOT / folder).rglob("*.py")):
-            name, content = path.relative_to(_ROOT).as_posix(), path.read_bytes()
-            if name.startswith(_KERNELS) or b"numba" in content:
-                digest.update(f"{name}:{len(content)}:".encode())
-                digest.update(content)
-    return digest.hexdigest()[:16]
+            if path.relative_to(_ROOT).as_posix().startswith(_KERNELS) or b"numba" in path.read_bytes():
+                yield path
 
 
 def _forget_old(base: Path) -> None:

@@ -9,6 +9,7 @@ to overlap.
 from __future__ import annotations
 
 import copy
+import functools
 import gc
 import math
 import traceback
@@ -296,6 +297,20 @@ class OpenVinoBackend(CpuBackend):
         except ImportError:
             return False
         return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+
+    @staticmethod
+    @functools.cache
+    def takes_bfloat16() -> bool:
+        """Whether OpenVINO is here and computes in bfloat16 if told to: with AVX-512 also without units, but slowly."""
+        try:
+            import openvino
+            from openvino import opset13
+        except ImportError:
+            return False
+        given = opset13.parameter([1], np.float32)
+        model = openvino.Model([opset13.relu(given)], [given])
+        compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "bf16"})
+        return bool(compiled.get_property("INFERENCE_PRECISION_HINT") == openvino.Type.bf16)
 
     def run(self, shape: BatchShape) -> Raw:
         requests = self._requests.get(shape)

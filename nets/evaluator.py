@@ -42,6 +42,7 @@ from nets.katago_file import read_net
 from nets.known_positions import KNOWN_ROWS, known_positions, repeated
 from nets.model import Net
 from nets.outputs import UNKNOWN, VARIANCE_TIME, decoding_of
+from nets.proving import NotProved, Proving, Way
 from nets.self_test import FLOAT32, SIXTEEN_BITS, differences, objections
 from nets.turning import Turn, common_edge, decode_rows, flat_points, gather_inputs, turn_of
 
@@ -191,7 +192,7 @@ class NetEvaluator:
                 raise EvaluatorError(f"{self._name}: {self.description} has no memory for a single row") from error
             _log.warning("%s has no memory for batches of %d; using smaller ones", self.description, size)
         except RuntimeError as error:  # of a library, or of the comparison
-            _log.warning("%s: %s", self._name, error)
+            _tell(self._name, error)
             self._backend.close()
             self._use(_first_that_starts(self._others, self._name, [str(error)]))
 
@@ -314,8 +315,14 @@ def _first_that_starts(ways: Iterator[Callable[[], Backend]], name: str, reasons
             return make()
         except (RuntimeError, ImportError) as error:
             reasons.append(str(error))
-            _log.warning("%s: %s", name, error)
+            _tell(name, error)
     raise EvaluatorError("; ".join(reasons))
+
+
+def _tell(name: str, error: Exception) -> None:
+    """Why a way to run the net is not gone; what was told when it was found out is not told again with every net."""
+    known = isinstance(error, NotProved) and error.known
+    _log.log(logging.INFO if known else logging.WARNING, "%s: %s", name, error)
 
 
 def _candidates(
@@ -348,11 +355,13 @@ _CUDA_TYPES: Final = {
 
 def _cpu_ways(net: Net, length: int, threads: int, precision: Precision) -> Iterator[Callable[[], Backend]]:
     """Ways to run the net on a processor, fastest first."""
-    openvino_16 = partial(OpenVinoBackend, net, length, threads, sixteen_bit=True)
-    openvino_32 = partial(OpenVinoBackend, net, length, threads, sixteen_bit=False)
+    proving, openvino = Proving(net, length), partial(OpenVinoBackend, threads=threads)
+    openvino_16 = partial(proving.start, Way("OpenVINO in bfloat16", partial(openvino, sixteen_bit=True)))
+    openvino_32 = partial(proving.start_if_doubtful, Way("OpenVINO in float32", partial(openvino, sixteen_bit=False)))
     torch_16 = partial(TorchBackend, net, length, threads, dtype=torch.bfloat16)
     if precision is Precision.SIXTEEN_BIT:
-        yield openvino_16
+        if OpenVinoBackend.takes_bfloat16():
+            yield openvino_16
         yield torch_16
         return
     if precision is Precision.FASTEST and OpenVinoBackend.has_bfloat16():

@@ -20,7 +20,7 @@ from hypothesis.strategies import booleans, integers, lists, sampled_from, tuple
 from common.go.symmetry import symmetry_table
 from common.precision import Precision
 from nets import backends
-from nets.backends import CPU_SIZES, BatchShape, OpenVinoBackend, OutOfMemory, Raw, TorchBackend
+from nets.backends import CPU_SIZES, Backend, BatchShape, OpenVinoBackend, OutOfMemory, Raw, TorchBackend
 from nets.batch import Batch, Evaluator, new_batch
 from nets.config import named
 from nets.evaluator import (
@@ -38,8 +38,8 @@ from nets.file_grammar import ErrorFormula
 from nets.katago_file import NetFileError, read_net, write_net
 from nets.model import Net
 from nets.outputs import SCALARS, decode_values, decoding_of, score_mean_square, short_term_error, softplus
+from nets.proving import Proving, Way
 from nets.turning import common_edge
-from tests.nets.processor import openvino_in_bfloat16
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "nets"
 LENGTH = 7
@@ -66,7 +66,7 @@ def evaluator(request: pytest.FixtureRequest) -> Iterator[Evaluator]:
         made = torch_evaluator(NETS[0], dtype=torch.bfloat16 if precision else torch.float32)
     else:
         wanted = Precision.SIXTEEN_BIT if precision else FLOAT32
-        if precision and not openvino_in_bfloat16():
+        if precision and not OpenVinoBackend.takes_bfloat16():
             pytest.skip("OpenVINO computes in float32 only on this processor: it has no AVX-512")
         made = load_evaluator(FIXTURES / f"{kind}.bin.gz", length=LENGTH, precision=wanted)
         assert made.description == f"CPU, OpenVINO, {'bfloat16' if precision else 'float32'}, 1 thread"
@@ -623,7 +623,8 @@ def test_without_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ImportError("No module named 'openvino'")
 
     monkeypatch.setattr("nets.evaluator.OpenVinoBackend", missing)
-    monkeypatch.setattr(missing, "has_bfloat16", lambda: False, raising=False)
+    for question in ("has_bfloat16", "takes_bfloat16"):
+        monkeypatch.setattr(missing, question, lambda: False, raising=False)
     for precision, name in ((FLOAT32, "float32"), (Precision.SIXTEEN_BIT, "bfloat16"), (Precision.FASTEST, "float32")):
         made = make_evaluator(mini(NETS[0]), length=LENGTH, precision=precision)
         assert made.description == f"CPU, torch, {name}, 1 thread"
@@ -661,9 +662,19 @@ class Stubborn(OpenVinoBackend):
 
         self._core = Core()
 
+    @staticmethod
+    def takes_bfloat16() -> bool:
+        return True
+
+
+def start_at_once(self: Proving, way: Way) -> Backend:
+    """Without the child process, of which tests/nets/test_proving.py tells."""
+    return way.make(self._net, self._length)
+
 
 def test_float32_under_the_name_of_bfloat16_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nets.evaluator.OpenVinoBackend", Stubborn)
+    monkeypatch.setattr(Proving, "start", start_at_once)
     made = make_evaluator(mini(NETS[0]), length=LENGTH, precision=Precision.SIXTEEN_BIT)
     assert made.description == "CPU, torch, bfloat16, 1 thread"
 
@@ -683,6 +694,7 @@ def test_the_quicker_of_what_is_left(monkeypatch: pytest.MonkeyPatch, quick: str
             return True
 
     monkeypatch.setattr("nets.evaluator.OpenVinoBackend", DeadInBfloat16)
+    monkeypatch.setattr(Proving, "start", start_at_once)
     monkeypatch.setattr(
         "nets.evaluator._seconds_of_a_batch", lambda backend, length: 1.0 + (backend.description != quick)
     )

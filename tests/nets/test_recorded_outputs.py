@@ -19,7 +19,6 @@ from nets.katago_file import read_net
 from nets.model import Net
 from tests.benchmarks.gpu import Unchecked
 from tests.katago import ask_katago, block, katago_program
-from tests.nets.processor import openvino_in_bfloat16
 from tests.nets.rawnet import Differences, Record, compare, differences, fill_row
 from tests.oracles import oracle_path, records
 
@@ -69,7 +68,7 @@ def in_bfloat16(kind: str, name: str, length: int) -> Evaluator:
 
 @pytest.mark.parametrize("kind", ["torch", "OpenVINO"])
 def test_bfloat16_keeps_to_its_bounds(kind: str) -> None:
-    if kind == "OpenVINO" and not openvino_in_bfloat16():
+    if kind == "OpenVINO" and not OpenVinoBackend.takes_bfloat16():
         pytest.skip("OpenVINO computes in float32 only on this processor: it has no AVX-512")
     made = functools.partial(in_bfloat16, kind)
     compared, found = compare(list(records("rawnet"))[::EVERY], made, G170)
