@@ -36,6 +36,18 @@ class Reason(StrEnum):
     SCORE = "score"
     RESIGNED = "resigned"
     SEARCH_COMMENT = "search_comment"
+    # -- the game against the text of its job --
+    JOB_BOARD_SIZE = "job_board_size"
+    JOB_RULES = "job_rules"
+    JOB_KOMI = "job_komi"
+    JOB_GAME_TYPE = "job_game_type"
+    JOB_DOUBLINGS = "job_doublings"
+    JOB_START = "job_start"
+    JOB_DRAW = "job_draw"
+    JOB_VISITS = "job_visits"
+    JOB_LENGTH = "job_length"
+    JOB_RESIGNATION = "job_resignation"
+    JOB_WEIGHTS = "job_weights"
     # -- the rows --
     ROW_COUNT = "row_count"
     TENSOR_EDGE = "tensor_edge"
@@ -71,6 +83,9 @@ class Reason(StrEnum):
     FORMAT_VERSION = "format_version"
     SPARE_COLUMNS = "spare_columns"
     SIDE_POSITION = "side_position"
+    SIDE_ROWS = "side_rows"
+    # -- the audit itself --
+    AUDIT_TIME = "audit_time"
 
 
 @dataclass(frozen=True)
