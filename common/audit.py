@@ -7,6 +7,7 @@ Specification: contribute-protocol.md 8-13, selfplay.md 10, vectors.md 7.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -15,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from common import wire
+from common.audit_report import Deadline, Findings, Reason
 from common.audit_report import Finding as Finding
-from common.audit_report import Findings, Reason
 from common.audit_rows import AuditedGame, MainRows, SearchComment, check_shared_columns, is_side_row
 from common.audit_side import check_side_rows
 from common.audit_text import Config, check_row_weights, check_text, move_limit, searched_moves
@@ -89,12 +90,18 @@ def _sgf_game_type(form_type: str) -> str:
 
 
 def audit_training_game(
-    sgf_text: str | bytes, rows: Rows, facts: GameFacts, config: SelfplayConfig | None = None
+    sgf_text: str | bytes,
+    rows: Rows,
+    facts: GameFacts,
+    config: SelfplayConfig | None = None,
+    deadline: Deadline | None = None,
 ) -> Findings:
     """Audit a game of self-play with its rows (`common.rows.read_npz` has checked types, shapes and ranges).
 
-    ``config`` is what the text of its job says; where it is unknown, a game is only held against itself.
+    ``config`` is what the text of its job says; where it is unknown, a game is only held against itself. Raises
+    `OutOfTime` at the ``deadline``.
     """
+    deadline = deadline or Deadline(math.inf)
     findings = Findings()
     record = _read_record(sgf_text, facts, findings)
     if record is None:
@@ -120,27 +127,34 @@ def audit_training_game(
     turns = _main_turns(record, rows, side, findings)
     if turns is None:
         return findings
+    deadline.check()
     game = _replay(record, _start(record, rows, side, facts), edge, np.unique(turns), findings)
     if game is None:
         return findings
+    deadline.check()
     end = ending(game)
     _check_result(record, end, facts, config, findings)
     audited = _audited(record, game, end)
     check_shared_columns(audited, rows, findings)
     if not side.all():
         MainRows(audited, rows.take(np.flatnonzero(~side)), findings).check()
-    check_side_rows(audited, _points(record.moves), rows.take(np.flatnonzero(side)), findings)
+    deadline.check()
+    check_side_rows(audited, _points(record.moves), rows.take(np.flatnonzero(side)), findings, deadline)
     return findings
 
 
-def audit_rating_game(sgf_text: str | bytes, facts: GameFacts, config: MatchConfig | None = None) -> Findings:
-    """Audit a match game, which has no rows; ``config`` as for `audit_training_game`."""
+def audit_rating_game(
+    sgf_text: str | bytes, facts: GameFacts, config: MatchConfig | None = None, deadline: Deadline | None = None
+) -> Findings:
+    """Audit a match game, which has no rows; ``config`` and ``deadline`` as for `audit_training_game`."""
+    deadline = deadline or Deadline(math.inf)
     findings = Findings()
     record = _read_record(sgf_text, facts, findings)
     if record is None:
         return findings
     if config is not None:
         check_text(record, None, config, findings)
+    deadline.check()
     _check_comments(record, findings, need_weights=False)
     edge = max(record.x_size, record.y_size)
     findings.expect(edge <= facts.length, Reason.BOARD_SIZE, f"the board is larger than the run's edge {facts.length}")
@@ -319,6 +333,7 @@ def _check_result(record: GameRecord, end: Ending, facts: GameFacts, config: Con
     elif record.result is None:
         findings.expect(not end.ended_by_rules, Reason.RESULT, f"RE is missing, the game's result is {true_result}")
         _check_was_stopped(record, config, findings)
+        findings.is_unfinished = True
         _check_claims(facts, findings, *UNFINISHED)
     else:
         has_ended = end.ended_by_rules or end.all_pass_alive

@@ -55,7 +55,7 @@ _FLOAT32: Final = 4e-6  # relative and absolute rounding of targets computed in 
 _PRINTED_VALUE: Final = 0.0051  # half of the last printed digit of an SGF comment, with rounding
 _PRINTED_SCORE: Final = 0.0501
 _PRINTED_WEIGHT: Final = 0.0051
-_MIN_POLICY_SUM: Final = 10
+MIN_POLICY_SUM: Final = 10
 _MOST_DEVIATIONS: Final = 6.0
 """Rounding by chance stays within so many standard deviations but for one game in 10^9."""
 _SPARE: Final = (int(_G.UNUSED_23), *range(int(_G.PASS_ALIVE_WITH_SUICIDE) + 1, NUM_GLOBAL_TARGETS))
@@ -357,7 +357,7 @@ class MainRows:
         ):
             target = policies[:, channel]
             on_legal = ((target == 0) | (legal[turns] == 1)).all(axis=1)
-            is_target = on_legal & (target.sum(axis=1, dtype=np.int64) >= _MIN_POLICY_SUM)
+            is_target = on_legal & (target.sum(axis=1, dtype=np.int64) >= MIN_POLICY_SUM)
             is_absent = (target == 1).all(axis=1)
             self._expect(
                 np.where(exists, is_target, is_absent),

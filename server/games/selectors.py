@@ -24,8 +24,8 @@ class Result:
 
 
 def match_results(run_id: int) -> list[Result]:
-    """All counted match games of a run, summed up by pairing and outcome."""
-    counted = Game.objects.filter(run=run_id, kind=GameKind.RATING, state=GameState.COUNTED)
+    """All counted match games of a run that are decisive, summed up by pairing and outcome."""
+    counted = Game.objects.filter(run=run_id, kind=GameKind.RATING, state=GameState.COUNTED, is_decisive=True)
     sums = counted.values_list("black_network", "white_network", "winner").annotate(games=Count("pk")).order_by()
     return [Result(*values) for values in sums]
 
