@@ -110,6 +110,11 @@ class Game(models.Model):
             models.Index(fields=["white_network", "-id"], name="game_of_white"),
             models.Index(fields=["run", "kind", "-id"], name="game_of_run"),
             models.Index(
+                fields=["run", "last_row"],
+                condition=Q(kind=GameKind.TRAINING, state=GameState.COUNTED),
+                name="game_rows_of_run",
+            ),
+            models.Index(
                 fields=["run", "black_network", "white_network", "winner"],
                 condition=Q(kind=GameKind.RATING, state=GameState.COUNTED, is_decisive=True),
                 name="game_results",

@@ -202,6 +202,7 @@ Judge = Callable[[Game, bytes, "bytes | None"], Verdict]
 """The audit of one game: its row, the content of its SGF and of its rows (None for a rating game)."""
 
 AUDIT_FAILED: Final = "audit_failed"
+_MODERATED_AT_ONCE: Final = 200
 _MAX_REASON: Final = 2000
 """Characters of a reason that are kept; a record may quote much of itself."""
 
@@ -289,29 +290,43 @@ def _move_judged(verdicts: dict[int, Verdict]) -> None:
 def games_refuse(keys: Sequence[int], refusal: Refusal) -> int:
     """Take counted games out of everything that counts them; returns how many were counted before.
 
-    Gates that are decided already keep their result.
+    Gates that are decided already keep their result. Shards that hold the games are written anew before the next slice
+    of training. Many games are moved in several transactions, so that uploads wait for none of them long.
     """
-    with transaction.atomic():
-        games = _lock(keys, GameState.COUNTED)
-        _move([Move(game, GameState.REFUSED, refusal) for game in games])
-        return len(games)
+    return _moderate(keys, GameState.COUNTED, GameState.REFUSED, refusal)
 
 
 def games_restore(keys: Sequence[int]) -> int:
     """Count refused games after all; returns how many were refused before."""
-    with transaction.atomic():
-        games = _lock(keys, GameState.REFUSED)
-        _move([Move(game, GameState.COUNTED, None) for game in games])
-        return len(games)
+    return _moderate(keys, GameState.REFUSED, GameState.COUNTED, None)
 
 
 def games_requeue(keys: Sequence[int]) -> int:
     """Let refused games be audited again; returns how many."""
-    with transaction.atomic():
-        games = _lock(keys, GameState.REFUSED)
-        _move([Move(game, GameState.RECEIVED, None) for game in games])
-        transaction.on_commit(audit_hint)
-        return len(games)
+    moved = _moderate(keys, GameState.REFUSED, GameState.RECEIVED, None)
+    audit_hint()
+    return moved
+
+
+def contributor_refuse(contributor: Contributor, refusal: Refusal) -> int:
+    """Let a contributor upload nothing more, and take all games that were counted out; returns how many."""
+    Contributor.objects.filter(pk=contributor.pk).update(may_contribute=False)
+    games = Game.objects.filter(contributor=contributor)
+    waiting = games.filter(state=GameState.RECEIVED).order_by("pk")
+    _moderate(list(waiting.values_list("pk", flat=True)), GameState.RECEIVED, GameState.REFUSED, refusal)
+    counted = games.filter(state=GameState.COUNTED).order_by("pk")
+    return games_refuse(list(counted.values_list("pk", flat=True)), refusal)
+
+
+def _moderate(keys: Sequence[int], was: GameState, to: GameState, refusal: Refusal | None) -> int:
+    moved = 0
+    ordered = sorted(keys)
+    for first in range(0, len(ordered), _MODERATED_AT_ONCE):
+        with transaction.atomic():
+            games = _lock(ordered[first : first + _MODERATED_AT_ONCE], was)
+            _move([Move(game, to, refusal) for game in games])
+            moved += len(games)
+    return moved
 
 
 # ----------------------------------------------------------------------------------------------------- moving a game

@@ -27,4 +27,8 @@ class Migration(migrations.Migration):
             model_name='game',
             index=models.Index(condition=models.Q(('is_decisive', True), ('kind', 'rating'), ('state', 'counted')), fields=['run', 'black_network', 'white_network', 'winner'], name='game_results'),
         ),
+        migrations.AddIndex(
+            model_name='game',
+            index=models.Index(condition=models.Q(('kind', 'training'), ('state', 'counted')), fields=['run', 'last_row'], name='game_rows_of_run'),
+        ),
     ]
