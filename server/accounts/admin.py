@@ -27,10 +27,10 @@ class ContributorAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subsc
         *("training_games", "training_rows", "match_games", "refused_games"),
     )
     raw_id_fields = ("user",)
-    actions = ("exclude",)
+    actions = ("take_out",)
 
     @admin.action(description="Exclude: refuse all games, also from training, and take no more")
-    def exclude(self, request: HttpRequest, contributors: QuerySet[Contributor]) -> None:
+    def take_out(self, request: HttpRequest, contributors: QuerySet[Contributor]) -> None:
         """Take contributors out, with what they sent."""
         refused = sum(contributor_refuse(contributor, EXCLUDED) for contributor in contributors)
         self.message_user(request, f"{refused} games refused")

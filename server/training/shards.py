@@ -66,7 +66,7 @@ class ShardFolder:
             (self.folder / kind).mkdir(parents=True, exist_ok=True)
         with self._alone():
             done = self._done()
-            for path in [*self.folder.rglob("*.npz"), *self.folder.rglob("*.tmp"), *self.folder.glob(f"{_GAMES}/*")]:
+            for path in [path for kind in (_PLAYED, _RANDOM, _GAMES) for path in (self.folder / kind).iterdir()]:
                 first = path.stem.split("-")[0]
                 if path.suffix == ".tmp" or not first.isdecimal() or int(first) >= done.rows:
                     path.unlink()

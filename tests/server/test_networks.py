@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
+import random
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +114,8 @@ def test_add_network_refuses_what_is_no_network(run: Run, tmp_path: Path) -> Non
     with pytest.raises(CommandError, match=r"net\.bin\.gz cannot be used as a network.*No such file"):
         call_command("add_network", "seven", str(path))
     real = oracle_path("nets/g170-b6c96-s175395328-d26788732.bin.gz").read_bytes()
-    for content in (b"", b"no gzip", real[: len(real) // 2]):
+    noise = random.Random(1).randbytes(2000)
+    for content in (b"", b"no gzip", noise, gzip.compress(noise), real[: len(real) // 2]):
         path.write_bytes(content)
         with pytest.raises(CommandError, match="cannot be used as a network"):
             call_command("add_network", "seven", str(path))
