@@ -16,6 +16,7 @@ from django.utils import timezone
 from common.audit_report import OutOfTime
 from server.accounts.models import Contributor
 from server.games import services
+from server.games.counting import counts_of
 from server.games.models import Game, GameState
 from server.games.selectors import Result, match_results, rows_between, waiting_games
 from server.games.services import (
@@ -226,14 +227,13 @@ def test_a_verdict_that_cannot_be_kept_leaves_the_others_theirs(
 ) -> None:
     games = [play() for _ in range(4)]
     bad = games[1].pk
-    counts_of = services.counts_of
 
     def break_one(game: Game, state: GameState) -> Any:
         if game.pk == bad and state == GameState.COUNTED:
             raise ZeroDivisionError
         return counts_of(game, state)
 
-    monkeypatch.setattr(services, "counts_of", break_one)
+    monkeypatch.setattr("server.games.services.counts_of", break_one)
     for _ in range(MAX_AUDITS + 1):
         games_audit(accept, limit=10)
         end_leases()
@@ -252,7 +252,7 @@ def test_a_game_that_takes_too_long_is_refused_at_its_second_audit(
     def never_ends(*_: Any) -> None:
         raise OutOfTime
 
-    monkeypatch.setattr(auditing.audit, "audit_training_game", never_ends)
+    monkeypatch.setattr("common.audit.audit_training_game", never_ends)
     games_audit(auditing.judge, limit=10)
     game.refresh_from_db()
     assert game.state == GameState.RECEIVED, "the first time, kernels may have been compiled"
