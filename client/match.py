@@ -70,8 +70,8 @@ def elo(share: float) -> float:
 
 
 def points_of(game: FinishedGame, network: Network) -> float:
-    """What a game gave ``network``: 1, ½ or 0; a game without result is a half."""
-    winner = game.facts.winner
+    """What a game gave ``network``: 1, ½ or 0; a game without result is a half, a stopped one counts as it stands."""
+    winner = game.leader
     if winner not in ("B", "W"):
         return 0.5
     return float((winner == "B") == (game.order.black == network))

@@ -7,6 +7,7 @@ Specification: contribute-protocol.md 8-13, selfplay.md 10, vectors.md 7.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -15,12 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from common import wire
+from common.audit_report import Deadline, Findings, Reason
 from common.audit_report import Finding as Finding
-from common.audit_report import Findings, Reason
 from common.audit_rows import AuditedGame, MainRows, SearchComment, check_shared_columns, is_side_row
 from common.audit_side import check_side_rows
+from common.audit_text import Config, check_row_weights, check_text, move_limit, searched_moves
 from common.go.points import PASS, WHITE, point_at
 from common.go.rules import Rules, komi_text
+from common.parameters import MatchConfig, SelfplayConfig
 from common.replay import MAX_TURNS, BadTurn, Ending, GameStart, Replay, ending, replay
 from common.rows import GlobalTarget, Rows
 from common.sgf import SgfError, read
@@ -28,6 +31,8 @@ from common.sgf_record import GameRecord, Move, MoveValues
 
 NO_WINNER: Final = "-"
 DRAW: Final = "0"
+UNFINISHED: Final = (DRAW, 0.0)
+"""Winner and score in the form of a game that was stopped by the move limit, whoever is ahead."""
 _CLEANUP_TRAINING: Final = "cleanuptraining"
 
 
@@ -84,12 +89,25 @@ def _sgf_game_type(form_type: str) -> str:
     return known.get(form_type, form_type)
 
 
-def audit_training_game(sgf_text: str | bytes, rows: Rows, facts: GameFacts) -> Findings:
-    """Audit a game of self-play with its rows (`common.rows.read_npz` has checked types, shapes and ranges)."""
+def audit_training_game(
+    sgf_text: str | bytes,
+    rows: Rows,
+    facts: GameFacts,
+    config: SelfplayConfig | None = None,
+    deadline: Deadline | None = None,
+) -> Findings:
+    """Audit a game of self-play with its rows (`common.rows.read_npz` has checked types, shapes and ranges).
+
+    ``config`` is what the text of its job says; where it is unknown, a game is only held against itself. Raises
+    `OutOfTime` at the ``deadline``.
+    """
+    deadline = deadline or Deadline(math.inf)
     findings = Findings()
     record = _read_record(sgf_text, facts, findings)
     if record is None:
         return findings
+    if config is not None:
+        check_text(record, facts.draw_white_wins, config, findings)
     findings.expect(not facts.resigned, Reason.RESIGNED, "a game of self-play can not end by resignation")
     counted = facts.num_training_rows
     findings.expect(
@@ -104,34 +122,45 @@ def audit_training_game(sgf_text: str | bytes, rows: Rows, facts: GameFacts) -> 
         return findings
     _check_comments(record, findings, need_weights=True)
     side = is_side_row(rows)
+    if config is not None:
+        check_row_weights(record, rows, int(side.sum()), config, findings)
     turns = _main_turns(record, rows, side, findings)
     if turns is None:
         return findings
+    deadline.check()
     game = _replay(record, _start(record, rows, side, facts), edge, np.unique(turns), findings)
     if game is None:
         return findings
+    deadline.check()
     end = ending(game)
-    _check_result(record, game, end, facts, findings)
+    _check_result(record, end, facts, config, findings)
     audited = _audited(record, game, end)
     check_shared_columns(audited, rows, findings)
     if not side.all():
         MainRows(audited, rows.take(np.flatnonzero(~side)), findings).check()
-    check_side_rows(audited, _points(record.moves), rows.take(np.flatnonzero(side)), findings)
+    deadline.check()
+    check_side_rows(audited, _points(record.moves), rows.take(np.flatnonzero(side)), findings, deadline)
     return findings
 
 
-def audit_rating_game(sgf_text: str | bytes, facts: GameFacts) -> Findings:
-    """Audit a match game, which has no rows."""
+def audit_rating_game(
+    sgf_text: str | bytes, facts: GameFacts, config: MatchConfig | None = None, deadline: Deadline | None = None
+) -> Findings:
+    """Audit a match game, which has no rows; ``config`` and ``deadline`` as for `audit_training_game`."""
+    deadline = deadline or Deadline(math.inf)
     findings = Findings()
     record = _read_record(sgf_text, facts, findings)
     if record is None:
         return findings
+    if config is not None:
+        check_text(record, None, config, findings)
+    deadline.check()
     _check_comments(record, findings, need_weights=False)
     edge = max(record.x_size, record.y_size)
     findings.expect(edge <= facts.length, Reason.BOARD_SIZE, f"the board is larger than the run's edge {facts.length}")
     game = _replay(record, _plain_start(record, facts), edge, None, findings)
     if game is not None:
-        _check_result(record, game, ending(game), facts, findings)
+        _check_result(record, ending(game), facts, config, findings)
     return findings
 
 
@@ -289,7 +318,7 @@ def _replay(
     return None
 
 
-def _check_result(record: GameRecord, game: Replay, end: Ending, facts: GameFacts, findings: Findings) -> None:
+def _check_result(record: GameRecord, end: Ending, facts: GameFacts, config: Config | None, findings: Findings) -> None:
     """Result of the SGF, winner and score of the form, against the last position."""
     resigned = record.result is not None and record.result.endswith("+R")
     findings.expect(
@@ -297,41 +326,51 @@ def _check_result(record: GameRecord, game: Replay, end: Ending, facts: GameFact
         Reason.RESIGNED,
         f"resigned: the SGF has RE[{record.result}], the form {facts.resigned}",
     )
+    true_result = "Void" if end.is_no_result else result_text(end.white_score)
     if resigned:
         assert record.result is not None
-        _check_claims(facts, findings, [(record.result[0], 0.0)])
-        return
-    has_ended = end.ended_by_rules or end.all_pass_alive
-    true_result = "Void" if end.is_no_result else result_text(end.white_score)
-    if record.result is not None:
+        _check_claims(facts, findings, record.result[0], 0.0)
+    elif record.result is None:
+        findings.expect(not end.ended_by_rules, Reason.RESULT, f"RE is missing, the game's result is {true_result}")
+        _check_was_stopped(record, config, findings)
+        findings.is_unfinished = True
+        _check_claims(facts, findings, *UNFINISHED)
+    else:
+        has_ended = end.ended_by_rules or end.all_pass_alive
         findings.expect(has_ended, Reason.NOT_FINISHED, "the SGF has a result, but the game did not end")
         findings.expect(
             _same_result(record.result, true_result),
             Reason.RESULT,
             f"the SGF has RE[{record.result}], the game's result is {true_result}",
         )
-    else:
-        findings.expect(not end.ended_by_rules, Reason.RESULT, f"RE is missing, the game's result is {true_result}")
-    winner = NO_WINNER if end.is_no_result else DRAW if end.white_score == 0 else "W" if end.white_score > 0 else "B"
-    claims = [(winner, 0.0 if end.is_no_result else end.white_score)]
-    if record.result is None:
-        claims.append((NO_WINNER, 0.0))
-    _check_claims(facts, findings, claims)
+        if end.is_no_result:
+            _check_claims(facts, findings, NO_WINNER, 0.0)
+        else:
+            winner = DRAW if end.white_score == 0 else "W" if end.white_score > 0 else "B"
+            _check_claims(facts, findings, winner, end.white_score)
 
 
-def _check_claims(facts: GameFacts, findings: Findings, claims: list[tuple[str, float]]) -> None:
-    """Winner and score of the form; ``claims`` are what may stand there, the first one usually."""
-    winners = [winner for winner, _ in claims]
+def _check_was_stopped(record: GameRecord, config: Config | None, findings: Findings) -> None:
+    """A game without a result was stopped by its job's move limit, or by the longest record that can be kept."""
+    if config is None or len(record.moves) >= MAX_TURNS:
+        return
+    searched, limit = searched_moves(record), move_limit(config)
     findings.expect(
-        facts.winner in winners,
-        Reason.WINNER,
-        f"the form says that the winner is {facts.winner}, the game {winners[0]}",
+        searched >= limit,
+        Reason.NOT_FINISHED,
+        f"the SGF has no result after {searched} searched moves; the job's text stops a game after {limit}",
     )
-    scores = [score for winner, score in claims if winner == facts.winner] or [claims[0][1]]
+
+
+def _check_claims(facts: GameFacts, findings: Findings, winner: str, score: float) -> None:
+    """Winner and score of the form."""
     findings.expect(
-        facts.score in scores or (facts.score is None and scores[0] == 0),
+        facts.winner == winner, Reason.WINNER, f"the form says that the winner is {facts.winner}, the game {winner}"
+    )
+    findings.expect(
+        facts.score == score or (facts.score is None and score == 0),
         Reason.SCORE,
-        f"the form says that the score is {facts.score}, the game {scores[0]:g}",
+        f"the form says that the score is {facts.score}, the game {score:g}",
     )
 
 

@@ -5,6 +5,7 @@ Kept apart from the audit itself, which needs the compiled game, so that a web p
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -36,6 +37,18 @@ class Reason(StrEnum):
     SCORE = "score"
     RESIGNED = "resigned"
     SEARCH_COMMENT = "search_comment"
+    # -- the game against the text of its job --
+    JOB_BOARD_SIZE = "job_board_size"
+    JOB_RULES = "job_rules"
+    JOB_KOMI = "job_komi"
+    JOB_GAME_TYPE = "job_game_type"
+    JOB_DOUBLINGS = "job_doublings"
+    JOB_START = "job_start"
+    JOB_DRAW = "job_draw"
+    JOB_VISITS = "job_visits"
+    JOB_LENGTH = "job_length"
+    JOB_RESIGNATION = "job_resignation"
+    JOB_WEIGHTS = "job_weights"
     # -- the rows --
     ROW_COUNT = "row_count"
     TENSOR_EDGE = "tensor_edge"
@@ -71,6 +84,9 @@ class Reason(StrEnum):
     FORMAT_VERSION = "format_version"
     SPARE_COLUMNS = "spare_columns"
     SIDE_POSITION = "side_position"
+    SIDE_ROWS = "side_rows"
+    # -- the audit itself --
+    AUDIT_TIME = "audit_time"
 
 
 @dataclass(frozen=True)
@@ -85,11 +101,35 @@ class Finding:
         return self.text
 
 
+class OutOfTime(Exception):
+    """An audit has used up its time."""
+
+
+class Deadline:
+    """A bound of the processor time of one audit, asked between its steps; each step's own work is bounded.
+
+    Args:
+        seconds: of this thread's processor time, from now.
+        clock: tells it.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.thread_time) -> None:
+        self._clock = clock
+        self._end = clock() + seconds
+
+    def check(self) -> None:
+        """Raise `OutOfTime` once the time is used up."""
+        if self._clock() > self._end:
+            raise OutOfTime
+
+
 @dataclass
 class Findings:
     """Everything that an audit found; the first one of each reason."""
 
     found: list[Finding] = field(default_factory=list)
+    is_unfinished: bool = False
+    """The game was stopped by the move limit."""
 
     @property
     def ok(self) -> bool:

@@ -2,7 +2,8 @@
 
 A side row stands k moves off the game, k odd (training-data.md 5.5); these moves are read from its own history planes,
 which show five at most and hide the pass that ends a phase. A row of k >= 3 continues the line of a row of k - 2 by two
-moves, so the lines of deeper rows are found by those of the others. Every side row is derived again like a main row.
+moves, so the lines of deeper rows are found by those of the others. Every side row is derived again like a main row;
+the game itself is played once for all of them, so the work grows with their number.
 Specification: vectors.md 7, training-data.md 3, 5.5.
 """
 
@@ -16,21 +17,35 @@ import numpy as np
 import numpy.typing as npt
 
 from common import derive
-from common.audit_report import Findings, Reason
-from common.audit_rows import AuditedGame, q_values_hold
+from common.audit_report import Deadline, Findings, Reason
+from common.audit_rows import MIN_POLICY_SUM, AuditedGame, q_values_hold
+from common.branches import Branches, SidePosition
 from common.derive import VALUE_SIZE
-from common.go.points import NO_POINT, PASS, opponent, point_of
-from common.replay import BadTurn, Replay, area_like, replay
+from common.go.points import PASS, opponent, point_of
 from common.rows import HISTORY_MOVES, GlobalInput, GlobalTarget, InputPlane, PolicyTarget, Rows
 
 _G = GlobalTarget
 _CONTINUATION: Final = 2  # a reply and another forking move
+_SHOWN_DEPTHS: Final = range(1, HISTORY_MOVES + 1, _CONTINUATION)
+MAX_SIDE_ROWS_PER_TURN: Final = 16
+"""One and a third are expected at most, ten times as often where rows are scaled up (training-data.md 5.3, 5.5)."""
+_MAX_DEPTH: Final = 41
+"""Longest line beside a game; each two further moves come with probability 1/4."""
+_MAX_CONTINUED: Final = 16
+"""Rows that a deeper one may continue are tried so often, if they end with the moves that it shows."""
 _BLOCKS: Final = int(_G.SEARCH_SCORE + 1) // VALUE_SIZE
 
 
-def check_side_rows(game: AuditedGame, points: Sequence[int], rows: Rows, findings: Findings) -> None:
-    """Check the side rows of a game; ``points`` are the moves of its record."""
+def check_side_rows(
+    game: AuditedGame, points: Sequence[int], rows: Rows, findings: Findings, deadline: Deadline
+) -> None:
+    """Check the side rows of a game; ``points`` are the moves of its record. Raises `OutOfTime`."""
     if rows.count == 0:
+        return
+    most = MAX_SIDE_ROWS_PER_TURN * (game.replay.count - game.start_turn)
+    if not findings.expect(
+        rows.count <= most, Reason.SIDE_ROWS, f"{rows.count} rows of side positions; at most {most} can stand beside it"
+    ):
         return
     columns = rows.global_targets
     absent = (
@@ -58,9 +73,7 @@ def check_side_rows(game: AuditedGame, points: Sequence[int], rows: Rows, findin
     findings.expect_rows(
         rows.policy_targets[:, PolicyTarget.REPLY] == 1, Reason.REPLY_POLICY, "a side position has a reply target"
     )
-    lines: list[_Line] = []
-    for number in np.argsort(columns[:, _G.TURN], kind="stable"):
-        _check_position(game, points, rows.take(np.array([number])), lines, findings)
+    _Search(game, points, rows, findings).check(deadline)
 
 
 @dataclass(frozen=True)
@@ -76,38 +89,110 @@ class _Line:
         return self.branch + len(self.moves)
 
 
-def _check_position(
-    game: AuditedGame, points: Sequence[int], row: Rows, lines: list[_Line], findings: Findings
-) -> None:
-    """Find the line that leads from the game to one side row, and compare all that follows from it.
+class _Search:
+    """Finds for each side row the line that leads to it from the game, and compares all that follows from it."""
 
-    ``lines`` are those of the rows before it in turn; the one that is found is added.
-    """
-    turn = int(row.global_targets[0, _G.TURN])
-    for line in _possible_lines(turn, _shown_or_hidden(row), lines):
-        if not game.start_turn <= line.branch <= len(points):
-            continue
-        position = _replay_branch(game, points[: line.branch], line.moves, row.length)
-        if position is not None and np.array_equal(position.packed_planes, row.packed_planes):
-            lines.append(line)
-            _check_found(position, row, turn, findings)
+    def __init__(self, game: AuditedGame, points: Sequence[int], rows: Rows, findings: Findings) -> None:
+        self._game, self._points, self._rows, self._findings = game, points, rows, findings
+        self._turns = rows.global_targets[:, _G.TURN].astype(np.int64)
+        self._planes = rows.planes()
+        self._lines: dict[int, dict[_Line, None]] = {}
+        """Those of the rows so far by their turn, in the order in which they were found."""
+        branches = {int(turn) - depth for turn in self._turns for depth in _SHOWN_DEPTHS}
+        last = len(points)
+        self._branches = Branches(
+            game.replay.start, points, [turn for turn in branches if game.start_turn <= turn <= last], rows.length
+        )
+
+    @property
+    def steps(self) -> int:
+        """What it has cost so far; see `Branches.steps`."""
+        return self._branches.steps
+
+    def check(self, deadline: Deadline) -> None:
+        """Check all rows in the order of their turns; the first one that leads nowhere ends it."""
+        for number in np.argsort(self._turns, kind="stable"):
+            deadline.check()
+            if not self._check_row(int(number)):
+                return
+
+    def _check_row(self, number: int) -> bool:
+        turn = int(self._turns[number])
+        for line in self._possible_lines(number, turn):
+            if not self._game.start_turn <= line.branch <= len(self._points):
+                continue
+            board = self._branches.follow(line.branch, line.moves)
+            if board is None or not self._has_stones(number, board):
+                continue
+            position = self._branches.position()
+            if np.array_equal(position.packed_planes, self._rows.packed_planes[number]):
+                self._lines.setdefault(turn, {})[line] = None
+                self._check_found(position, number, turn)
+                return True
+        self._findings.add(Reason.SIDE_POSITION, f"the side position at turn {turn} does not branch off from the game")
+        return False
+
+    def _has_stones(self, number: int, board: npt.NDArray[np.int8]) -> bool:
+        """Whether the row's stones are those of ``board``: asked first, as all other planes cost much more."""
+        own = self._branches.to_move
+        planes = self._planes[number]
+        return bool(
+            np.array_equal(planes[InputPlane.OWN_STONE], board == own)
+            and np.array_equal(planes[InputPlane.OPP_STONE], board == opponent(own))
+        )
+
+    def _possible_lines(self, number: int, turn: int) -> Iterator[_Line]:
+        """Lines that end with a row's last moves: straight from the game, or on from other rows."""
+        row = self._rows.take(np.array([number]))
+        shown = recent_moves(row)
+        known = _shown_or_hidden(row, shown)
+        for depth in _SHOWN_DEPTHS:
+            if depth <= len(known):
+                yield _Line(turn - depth, tuple(known[:depth][::-1]))
+        if len(known) < _CONTINUATION:
             return
-    findings.add(Reason.SIDE_POSITION, f"the side position at turn {turn} does not branch off from the game")
-
-
-def _possible_lines(turn: int, known: list[int], lines: list[_Line]) -> Iterator[_Line]:
-    """Lines that end with the ``known`` moves (the latest first): straight from the game, or on from other rows."""
-    for depth in range(1, len(known) + 1, 2):
-        yield _Line(turn - depth, tuple(known[:depth][::-1]))
-    if len(known) >= _CONTINUATION:
-        for line in lines:
-            if line.turn == turn - _CONTINUATION:
+        tried = 0
+        for line in self._lines.get(turn - _CONTINUATION, ()):
+            if len(line.moves) + _CONTINUATION <= _MAX_DEPTH and self._leads_to(line, shown[_CONTINUATION:]):
+                tried += 1
+                if tried > _MAX_CONTINUED:
+                    return
                 yield _Line(line.branch, (*line.moves, known[1], known[0]))
 
+    def _leads_to(self, line: _Line, shown: Sequence[int]) -> bool:
+        """Whether the moves up to the end of ``line`` end with the ``shown`` ones (the latest first)."""
+        before = (*self._points[max(0, line.branch - HISTORY_MOVES) : line.branch], *line.moves)
+        return all(move == point for move, point in zip(shown, reversed(before), strict=False))
 
-def _shown_or_hidden(row: Rows) -> list[int]:
+    def _check_found(self, position: SidePosition, number: int, turn: int) -> None:
+        """Compare what follows from the position of a side row."""
+        row, findings = self._rows.take(np.array([number])), self._findings
+        where = f"of the side position at turn {turn}"
+        columns = row.global_targets[0]
+        findings.expect(
+            bool((np.abs(row.global_inputs[0] - position.global_inputs) <= 1e-5).all()),
+            Reason.GLOBAL_INPUTS,
+            f"global inputs {where} are wrong",
+        )
+        policy = row.policy_targets[0, PolicyTarget.OWN]
+        findings.expect(
+            bool(((policy == 0) | (position.legal == 1)).all()) and int(policy.sum(dtype=np.int64)) >= MIN_POLICY_SUM,
+            Reason.POLICY,
+            f"the policy target {where} has illegal moves, or too little weight",
+        )
+        legal = position.legal[np.newaxis]
+        findings.expect(bool(q_values_hold(row, legal).all()), Reason.Q_VALUES, f"Q values {where} are out of range")
+        findings.expect(
+            abs(float(columns[_G.OWN_KOMI]) - position.own_komi) <= 1e-3, Reason.OWN_KOMI, f"OWN_KOMI {where} is wrong"
+        )
+        findings.expect(
+            bool(columns[_G.AREA_LIKE_PHASE] == position.is_area_like), Reason.PHASE, f"column 48 {where} is wrong"
+        )
+
+
+def _shown_or_hidden(row: Rows, shown: list[int]) -> list[int]:
     """The last moves of a row, the latest first; after the change of a phase those that it hides were passes."""
-    recent = recent_moves(row)
+    recent = list(shown)
     if row.global_inputs[0, GlobalInput.ENCORE] == 1:
         recent += [PASS] * (HISTORY_MOVES - len(recent))
     return recent
@@ -126,43 +211,3 @@ def recent_moves(row: Rows) -> list[int]:
         else:
             break
     return moves
-
-
-def _replay_branch(game: AuditedGame, before: Sequence[int], line: Sequence[int], length: int) -> Replay | None:
-    """The game up to a branch and the ``line`` from there; None if the line can not be played."""
-    colour = int(game.replay.to_move[len(before)])
-    colours = [int(player) for player in game.replay.to_move[: len(before)]]
-    for _ in line:
-        colours.append(colour)
-        colour = opponent(colour)
-    moves = [*before, *line]
-    if NO_POINT in moves:
-        return None
-    last = np.array([len(moves)])
-    found = replay(game.replay.start, colours, moves, length=length, encoded_turns=last, legal_turns=last)
-    return found if found.bad_turn == BadTurn.NONE else None
-
-
-def _check_found(position: Replay, row: Rows, turn: int, findings: Findings) -> None:
-    """Compare what follows from the position of a side row."""
-    where = f"of the side position at turn {turn}"
-    last: npt.NDArray[np.intp] = np.array([position.count])
-    columns = row.global_targets
-    findings.expect(
-        bool((np.abs(row.global_inputs - position.global_inputs) <= 1e-5).all()),
-        Reason.GLOBAL_INPUTS,
-        f"global inputs {where} are wrong",
-    )
-    legal = position.legal[last]
-    policy = row.policy_targets[:, PolicyTarget.OWN]
-    findings.expect(
-        bool(((policy == 0) | (legal == 1)).all()), Reason.POLICY, f"the policy target {where} has illegal moves"
-    )
-    findings.expect(bool(q_values_hold(row, legal).all()), Reason.Q_VALUES, f"Q values {where} are out of range")
-    komi = float(position.own_komi[-1])
-    findings.expect(abs(float(columns[0, _G.OWN_KOMI]) - komi) <= 1e-3, Reason.OWN_KOMI, f"OWN_KOMI {where} is wrong")
-    findings.expect(
-        bool(columns[0, _G.AREA_LIKE_PHASE] == area_like(position, last)[0]),
-        Reason.PHASE,
-        f"column 48 {where} is wrong",
-    )

@@ -84,6 +84,18 @@ def variance_times(win_loss: Floats) -> Floats:
     return np.asarray(np.cumsum(still_to_come)[::-1])
 
 
+def variance_time_errors(win_loss: Floats, unsure: Floats) -> Floats:
+    """How far `variance_times` can be off, for each turn.
+
+    Args:
+        win_loss: ``[T + 1]``, as given there.
+        unsure: ``[T + 1]``, by how much each of these may be wrong.
+    """
+    changes, errors = np.abs(np.diff(win_loss)), unsure[1:] + unsure[:-1]
+    squares = 2.0 * changes * errors + errors**2
+    return np.asarray(np.cumsum(np.cumsum(squares[::-1]))[::-1])
+
+
 def own_values(values: Floats, white_to_move: npt.NDArray[np.bool_]) -> Floats:
     """``values`` ``[T, 4]`` of White's view, turned to the view of each row's player to move ``[T]``."""
     own = np.array(values, dtype=np.float64)

@@ -159,13 +159,16 @@ CONFIGS: Final = Path(__file__).parent / "configs"
 # --------------------------------------------------------------------------------------------------------------------
 
 
-def parse_selfplay(text: str, *, overrides: str = "", data_board_len: int = MAX_LENGTH) -> SelfplayConfig:
+def parse_selfplay(
+    text: str, *, overrides: str = "", data_board_len: int = MAX_LENGTH, to_be_played: bool = True
+) -> SelfplayConfig:
     """Read the text of a self-play task.
 
     Args:
         text: KataGo configuration text.
         overrides: ``key=value,key=value`` put over it.
         data_board_len: edge of the run's tensors; no board may be larger.
+        to_be_played: refuse what our client cannot play; not asked where only a game of others is to be judged.
 
     Raises:
         ConfigError: the text is malformed; a required key is missing; a value is of the wrong type, out of range, in
@@ -176,7 +179,8 @@ def parse_selfplay(text: str, *, overrides: str = "", data_board_len: int = MAX_
     init = reader.read(GameInitParameters)
     selfplay = reader.read(SelfplayParameters)
     reader.check_bots(most=1)
-    reader.check_playable(PLAYABLE)
+    if to_be_played:
+        reader.check_playable(PLAYABLE)
     if init is not None:
         reader.problems += _init_problems(init, data_board_len)
     if search is not None and selfplay is not None:
@@ -188,7 +192,14 @@ def parse_selfplay(text: str, *, overrides: str = "", data_board_len: int = MAX_
     return SelfplayConfig(search=search, init=init, selfplay=selfplay, warnings=reader.warnings())
 
 
-def parse_match(text: str, *, overrides: str = "", data_board_len: int = MAX_LENGTH, num_bots: int = 2) -> MatchConfig:
+def parse_match(
+    text: str,
+    *,
+    overrides: str = "",
+    data_board_len: int = MAX_LENGTH,
+    num_bots: int = 2,
+    to_be_played: bool = True,
+) -> MatchConfig:
     """Read the text of a rating task or of a match between ``num_bots`` bots.
 
     A key with a bot's index at its end (``maxVisits1``) holds for that bot only. Arguments and errors otherwise as
@@ -199,8 +210,9 @@ def parse_match(text: str, *, overrides: str = "", data_board_len: int = MAX_LEN
     init = reader.read(GameInitParameters)
     match = reader.read(MatchParameters)
     reader.check_bots(most=num_bots)
-    reader.check_playable(PLAYABLE)
-    reader.check_playable(_MATCH_PLAYABLE)
+    if to_be_played:
+        reader.check_playable(PLAYABLE)
+        reader.check_playable(_MATCH_PLAYABLE)
     if init is not None:
         reader.problems += _init_problems(init, data_board_len)
         for name, value in (("drawRandRadius", init.draw_rand_radius), ("noResultStdev", init.no_result_stdev)):

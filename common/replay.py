@@ -98,7 +98,7 @@ class Ending:
 
 
 @njit(cache=True, nogil=True)
-def _copy_board(colour: Any, x_size: int, y_size: int, target: Any) -> None:
+def copy_board(colour: Any, x_size: int, y_size: int, target: Any) -> None:
     """Colours of a board array into ``target`` [length, length], which is 0 elsewhere."""
     for y in range(y_size):
         for x in range(x_size):
@@ -106,7 +106,7 @@ def _copy_board(colour: Any, x_size: int, y_size: int, target: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _mark_legal(state: Any, history: Any, length: int, legal: Any) -> None:
+def mark_legal(state: Any, history: Any, length: int, legal: Any) -> None:
     """Sets ``legal`` [length ** 2 + 1], which is 0, to 1 at the positions of legal moves; the pass is one."""
     for y in range(state["y_size"]):
         for x in range(state["x_size"]):
@@ -138,7 +138,7 @@ def _play_moves(
     """Plays the moves and notes what each turn looked like; returns (moves played, `BadTurn`)."""
     count = len(points)
     for turn in range(count + 1):
-        _copy_board(state["colour"], state["x_size"], state["y_size"], boards[turn])
+        copy_board(state["colour"], state["x_size"], state["y_size"], boards[turn])
         to_move[turn] = state["to_move"]
         phases[turn] = state["phase"]
         own_komi[turn] = scoring.own_komi(state)
@@ -148,7 +148,7 @@ def _play_moves(
             own_options = options[1 if state["to_move"] == WHITE else 0]
             encode_packed(state, history, length, own_options, packed_planes[row], global_inputs[row], scratch)
         if legal_of_turn[turn]:
-            _mark_legal(state, history, length, legal[turn])
+            mark_legal(state, history, length, legal[turn])
         if turn == count:
             break
         if state["finished"]:
@@ -277,7 +277,7 @@ def ending(game: Replay) -> Ending:
 def _by_position(values: npt.NDArray[Any], game: Replay) -> npt.NDArray[Any]:
     """A board array laid out as ``[length, length]``."""
     laid_out = np.zeros((game.length, game.length), values.dtype)
-    _copy_board(values, game.start.x_size, game.start.y_size, laid_out)
+    copy_board(values, game.start.x_size, game.start.y_size, laid_out)
     return laid_out
 
 

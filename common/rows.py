@@ -224,21 +224,64 @@ HISTORY_COLUMNS: Final = tuple(column for column in _G if column.name.startswith
 HASH_COLUMNS: Final = tuple(column for column in _G if column.name.startswith("GAME_HASH_"))
 
 _PROBABILITIES: Final = VALUE_COLUMNS + LONG_TD_COLUMNS + MID_TD_COLUMNS + SHORT_TD_COLUMNS + SEARCH_COLUMNS
-_SCORES: Final = (_G.SCORE, *TD_SCORE_COLUMNS, _G.SEARCH_SCORE, _G.FINAL_SCORE, _G.LEAD)
+_SCORES: Final = (
+    *(_G.SCORE, *TD_SCORE_COLUMNS, _G.SEARCH_SCORE, _G.FINAL_SCORE, _G.LEAD),
+    *(_G.OWN_KOMI, _G.NET_SCORE_MEAN, _G.BONUS_TO_COME),
+)
 _WEIGHTS: Final = (
     *(_G.UNUSED_23, _G.TD_VALUE_WEIGHT_MISSING, _G.POLICY_WEIGHT, _G.OUTCOME_WEIGHT, _G.REPLY_WEIGHT),
-    *(_G.LEAD_WEIGHT, _G.FUTURE_WEIGHT, _G.SCORING_WEIGHT),
+    *(_G.LEAD_WEIGHT, _G.FUTURE_WEIGHT, _G.SCORING_WEIGHT, _G.VALUE_WEIGHT_MISSING),
 )
+_NATS: Final = (
+    *(_G.POLICY_SURPRISE, _G.POLICY_ENTROPY, _G.SEARCH_ENTROPY, _G.NET_POLICY_ENTROPY),
+    *(_G.CHEAP_POLICY_SURPRISE, _G.CHEAP_VALUE_SURPRISE),
+)
+_FLAGS: Final = (
+    *(_G.AREA_LIKE_PHASE, _G.NET_CHANGED, _G.HIT_MOVE_LIMIT, _G.FINISHED_NORMALLY, _G.REANALYSED),
+    _G.PASS_ALIVE_WITH_SUICIDE,
+)
+_TURNS: Final = (_G.NET_CHANGES_AFTER, _G.TURN, _G.START_TURN, _G.INITIAL_TURN_NUMBER)
+_VISITS: Final = (_G.ROOT_VISITS, _G.CHEAP_VISITS)
+_HASH_BITS: Final = (22, 22, 20)
+_MAX_TURNS: Final = 50_000.0
+_MAX_NATS: Final = 100.0
+"""More than the logarithm of the smallest float32, so of any ratio of two probabilities."""
 GLOBAL_TARGET_RANGES: Final[dict[GlobalTarget, tuple[float, float]]] = {
     **dict.fromkeys(_PROBABILITIES, (-2.0, 2.0)),
     **dict.fromkeys(_SCORES, (-5000.0, 5000.0)),
     **dict.fromkeys(_WEIGHTS, (0.0, 2.0)),
     _G.ROW_WEIGHT: (0.0, 5.0),  # start positions may weigh up to 5 (training-data.md 3)
     **dict.fromkeys(HISTORY_COLUMNS, (0.0, 1.0)),
+    _G.VARIANCE_TIME: (0.0, 1e7),  # a value that swings from end to end in each of 2,000 turns comes to 8e6
+    **dict.fromkeys(_NATS, (-1.0, _MAX_NATS)),
+    **dict.fromkeys(_FLAGS, (0.0, 1.0)),
+    **dict.fromkeys(_TURNS, (0.0, _MAX_TURNS)),
+    **dict.fromkeys(_VISITS, (0.0, 1e9)),
+    **{column: (0.0, 2.0**bits - 1) for column, bits in zip(HASH_COLUMNS, _HASH_BITS * 2, strict=True)},
+    _G.EXTRA_BLACK_MOVES: (0.0, 1000.0),
+    _G.GAME_KIND: (0.0, 100.0),
+    _G.NET_WIN_LOSS: (-2.0, 2.0),
+    _G.DATA_FORMAT_VERSION: (0.0, 100.0),
 }
-"""Inclusive ranges of contribute-protocol.md 12; a column that is absent here must only be finite."""
+"""Inclusive ranges of every named column: those of contribute-protocol.md 12, of the others what their unit can be.
+
+They keep out what would spoil sums and losses; whether a number is the game's is the audit's question.
+"""
+SPARE_RANGE: Final = (-1e6, 1e6)
+"""Of the columns without a name."""
 GLOBAL_INPUT_RANGE: Final = (-5.0, 5.0)
 KOMI_INPUT_RANGE: Final = (-60.0, 60.0)
+POLICY_RANGE: Final = (0, 32767)
+VALUE_TARGET_RANGES: Final[dict[ValueTarget, tuple[int, int]]] = {
+    **dict.fromkeys(ValueTarget, (-2, 2)),
+    ValueTarget.SCORING: (-SCORING_SCALE, SCORING_SCALE),
+}
+Q_RANGES: Final[dict[QTarget, tuple[int, int]]] = {
+    QTarget.WIN_LOSS: (-Q_WIN_LOSS_SCALE, Q_WIN_LOSS_SCALE),
+    QTarget.SCORE: (-32767, 32767),
+    QTarget.VISITS: (0, 32767),
+}
+"""Inclusive ranges of the arrays of whole numbers (training-data.md 2)."""
 
 
 @dataclass(frozen=True)
@@ -365,9 +408,6 @@ def pack_planes(planes: Array) -> npt.NDArray[np.uint8]:
     return np.packbits(planes.reshape(count, channels, height * width) != 0, axis=2)
 
 
-_HASH_BITS: Final = (22, 22, 20)
-
-
 def hash_columns(word_0: int, word_1: int) -> tuple[float, ...]:
     """Contents of ``HASH_COLUMNS`` for the two 64-bit words of a game's hash."""
     parts = []
@@ -471,10 +511,14 @@ def _check_ranges(rows: Rows) -> None:
             _refuse_range(
                 f"globalTargetsNC column {int(column)} ({column.name})", lowest[column], highest[column], low, high
             )
-    _check_columns("policyTargetsNCMove", rows.policy_targets, 0, np.inf)
-    _check_columns("scoreDistrN", rows.score_distribution, 0, np.inf)
-    _check_columns("valueTargetsNCHW planes 0 to 3", rows.value_targets[:, : ValueTarget.SCORING], -2, 2)
-    _check_columns("qValueTargetsNCMove visits", rows.q_values[:, QTarget.VISITS], 0, np.inf)
+    spare = rows.global_targets[:, len(GlobalTarget) :]
+    _check_columns("globalTargetsNC (spare columns)", spare, *SPARE_RANGE)
+    _check_columns("policyTargetsNCMove", rows.policy_targets, *POLICY_RANGE)
+    _check_columns("scoreDistrN", rows.score_distribution, 0, SCORE_PERCENT)
+    for plane, limits in VALUE_TARGET_RANGES.items():
+        _check_columns(f"valueTargetsNCHW plane {plane} ({plane.name})", rows.value_targets[:, plane], *limits)
+    for channel, limits in Q_RANGES.items():
+        _check_columns(f"qValueTargetsNCMove {channel.name}", rows.q_values[:, channel], *limits)
     if (rows.policy_targets.sum(axis=2, dtype=np.int64) == 0).any():
         raise RowsError("no_policy", "policyTargetsNCMove has a channel of zeros; an absent target holds ones")
 

@@ -256,9 +256,10 @@ def upload_parts(game: FinishedGame, job: Job) -> tuple[dict[str, str], dict[str
 def _fault_of(game: FinishedGame) -> str:
     """What this machine's own audit finds wrong with a game it played; empty if nothing."""
     from common import audit
+    from common.parameters import parse_match, parse_selfplay
 
     if game.rows is None:
-        findings = audit.audit_rating_game(game.sgf, game.facts)
+        findings = audit.audit_rating_game(game.sgf, game.facts, parse_match(game.order.config))
     else:
-        findings = audit.audit_training_game(game.sgf, game.rows, game.facts)
+        findings = audit.audit_training_game(game.sgf, game.rows, game.facts, parse_selfplay(game.order.config))
     return "; ".join(str(finding) for finding in findings)

@@ -15,7 +15,7 @@ from client.selfplay.match_game import MatchGame, MatchTurn
 from client.selfplay.orders import FinishedGame, GameOrder
 from client.selfplay.playing import SelfplayGame
 from client.selfplay.recorder import PlayedGame, TurnRecord, as_value, make_rows, value_sequence, weigh
-from common.audit import DRAW, NO_WINNER, GameFacts, result_text
+from common.audit import DRAW, NO_WINNER, UNFINISHED, GameFacts, result_text
 from common.go.points import PASS, WHITE, x_of, y_of
 from common.parameters import SelfplayConfig
 from common.replay import Ending, Replay, ending, replay
@@ -35,6 +35,7 @@ class _Result:
     winner: str  # as in the form
     white_score: float
     resigned: bool
+    leader: str  # the winner, or who is ahead in a game that was stopped
 
 
 def finish_selfplay(order: GameOrder, game: SelfplayGame, config: SelfplayConfig) -> FinishedGame:
@@ -52,7 +53,7 @@ def finish_selfplay(order: GameOrder, game: SelfplayGame, config: SelfplayConfig
         _values(turn, weight=float(weight)) for turn, weight in zip(played.turns, weighing.unrounded, strict=True)
     ]
     record = _record(order, game.game, again, comments, result, game.hash_words)
-    return FinishedGame(order, _facts(order, record, result, played, rows), write(record), rows)
+    return FinishedGame(order, _facts(order, record, result, played, rows), write(record), rows, result.leader)
 
 
 def finish_match(order: GameOrder, game: MatchGame) -> FinishedGame:
@@ -64,17 +65,19 @@ def finish_match(order: GameOrder, game: MatchGame) -> FinishedGame:
         result = _result(ending(again), stopped=progress.hit_move_limit)
     else:
         winner = "B" if game.resigned_by == WHITE else "W"
-        result = _Result(f"{winner}+R", winner, 0.0, resigned=True)
+        result = _Result(f"{winner}+R", winner, 0.0, resigned=True, leader=winner)
     record = _record(order, progress, again, comments, result, game.hash_words)
-    return FinishedGame(order, _facts(order, record, result, None, None), write(record), None)
+    return FinishedGame(order, _facts(order, record, result, None, None), write(record), None, result.leader)
 
 
 def _result(end: Ending, *, stopped: bool) -> _Result:
     if end.is_no_result:
-        return _Result(NO_RESULT_TEXT, NO_WINNER, 0.0, resigned=False)
+        return _Result(NO_RESULT_TEXT, NO_WINNER, 0.0, resigned=False, leader=NO_WINNER)
     score = end.white_score
-    winner = DRAW if score == 0 else "W" if score > 0 else "B"
-    return _Result(None if stopped else result_text(score), winner, score, resigned=False)
+    leader = DRAW if score == 0 else "W" if score > 0 else "B"
+    if stopped:
+        return _Result(None, *UNFINISHED, resigned=False, leader=leader)
+    return _Result(result_text(score), leader, score, resigned=False, leader=leader)
 
 
 def _values(turn: TurnRecord | MatchTurn, weight: float | None) -> MoveValues:

@@ -51,6 +51,7 @@ class FinishedGame:
     facts: GameFacts
     sgf: str  # one line
     rows: Rows | None  # None for match games, and for self-play of which no turn became a row
+    leader: str  # who won, or is ahead where the move limit stopped the game: B, W, 0 for a draw, - for none
 
     def training_upload(self, *, run_url: str, network_url: str, job_id: str | None) -> wire.TrainingGameUpload:
         """The form of a game of self-play with rows."""

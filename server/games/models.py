@@ -56,6 +56,10 @@ class Game(models.Model):
     sgf_file = models.CharField(max_length=200, help_text="Name in the storage.")
     rows_file = models.CharField(max_length=200, blank=True, help_text="Name of the .npz in the storage.")
 
+    is_decisive = models.BooleanField(
+        default=True,
+        help_text="Counts for gates and ratings; not so a match game that the move limit stopped, if the run says so.",
+    )
     state = models.CharField(max_length=8, choices=GameState.choices, default=GameState.RECEIVED)
     reason_code = models.CharField(max_length=64, blank=True, help_text="Why it was refused, for programs.")
     reason = models.TextField(blank=True, help_text="Why it was refused, for people.")
@@ -106,8 +110,13 @@ class Game(models.Model):
             models.Index(fields=["white_network", "-id"], name="game_of_white"),
             models.Index(fields=["run", "kind", "-id"], name="game_of_run"),
             models.Index(
+                fields=["run", "last_row"],
+                condition=Q(kind=GameKind.TRAINING, state=GameState.COUNTED),
+                name="game_rows_of_run",
+            ),
+            models.Index(
                 fields=["run", "black_network", "white_network", "winner"],
-                condition=Q(kind=GameKind.RATING, state=GameState.COUNTED),
+                condition=Q(kind=GameKind.RATING, state=GameState.COUNTED, is_decisive=True),
                 name="game_results",
             ),
         )

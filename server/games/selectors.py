@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
+from common.wire import MAX_ROWS
 from server.games.models import Game, GameKind, GameState
 from server.networks.models import Network
 from server.runs.models import Run
@@ -24,8 +25,8 @@ class Result:
 
 
 def match_results(run_id: int) -> list[Result]:
-    """All counted match games of a run, summed up by pairing and outcome."""
-    counted = Game.objects.filter(run=run_id, kind=GameKind.RATING, state=GameState.COUNTED)
+    """All counted match games of a run that are decisive, summed up by pairing and outcome."""
+    counted = Game.objects.filter(run=run_id, kind=GameKind.RATING, state=GameState.COUNTED, is_decisive=True)
     sums = counted.values_list("black_network", "white_network", "winner").annotate(games=Count("pk")).order_by()
     return [Result(*values) for values in sums]
 
@@ -45,14 +46,23 @@ class RowsFile:
     """Played by the network without knowledge."""
 
 
-def rows_after(run_id: int, number: int, limit: int) -> list[RowsFile]:
-    """The next counted training games of a run after ``number``, in the order of their numbers.
+def rows_between(run_id: int, first: int, end: int) -> list[RowsFile]:
+    """The counted training games of a run whose first row is number ``first`` to ``end - 1``, in their order.
 
-    Whoever goes on from the last number that it was given misses no game that was counted on its first audit.
+    Rows are numbered as they were first counted, so what is moderated leaves the other games where they are. Once the
+    run's ``last_row`` has reached ``end``, no further game will come to lie there.
     """
-    counted = Game.objects.filter(run=run_id, number__gt=number, kind=GameKind.TRAINING, state=GameState.COUNTED)
+    counted = Game.objects.filter(
+        run=run_id,
+        kind=GameKind.TRAINING,
+        state=GameState.COUNTED,
+        last_row__gt=first,
+        last_row__lt=end + MAX_ROWS,
+    )
+    counted = counted.annotate(first_row=F("last_row") - F("num_training_rows"))
+    counted = counted.filter(first_row__gte=first, first_row__lt=end)
     fields = ("pk", "number", "last_row", "num_training_rows", "rows_file", "black_network__is_random")
-    return [RowsFile(*values) for values in counted.order_by("number").values_list(*fields)[:limit]]
+    return [RowsFile(*values) for values in counted.order_by("number").values_list(*fields)]
 
 
 def games(run: Run | None = None, network: Network | None = None, kind: GameKind | None = None) -> QuerySet[Game]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, InterfaceError, OperationalError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -189,32 +189,49 @@ class Refusal:
     reason: str
 
 
-Judge = Callable[[Game, bytes, "bytes | None"], "Refusal | None"]
+@dataclass(frozen=True)
+class Accepted:
+    """Nothing speaks against a game."""
+
+    is_unfinished: bool = False
+    """The move limit stopped it."""
+
+
+Verdict = Accepted | Refusal
+Judge = Callable[[Game, bytes, "bytes | None"], Verdict]
 """The audit of one game: its row, the content of its SGF and of its rows (None for a rating game)."""
 
 AUDIT_FAILED: Final = "audit_failed"
+_MODERATED_AT_ONCE: Final = 200
+_MAX_REASON: Final = 2000
+"""Characters of a reason that are kept; a record may quote much of itself."""
 
 
 def games_audit(judge: Judge, limit: int) -> int:
     """Audit up to ``limit`` waiting games and move them to where they belong; returns how many were claimed.
 
     A claim is a lease: if this process dies, the games are claimed again later; after `MAX_AUDITS` such failures a
-    game is refused, so that it cannot hold up the others for ever.
+    game is refused, so that it cannot hold up the others for ever. Each game is judged on its own: what breaks one
+    audit leaves the others their verdicts.
     """
     games = _claim(limit)
-    verdicts: dict[int, Refusal | None] = {}
+    verdicts: dict[int, Verdict] = {}
     for game in games:
         if game.audits > MAX_AUDITS:
             verdicts[game.pk] = Refusal(AUDIT_FAILED, f"its audit failed {MAX_AUDITS} times; a maintainer has to look")
             continue
         try:
             rows = load(game.rows_file) if game.rows_file else None
-            verdicts[game.pk] = judge(game, load(game.sgf_file), rows)
+            sgf = load(game.sgf_file)
+            with transaction.atomic():  # a question to the database that fails is this game's alone
+                verdicts[game.pk] = judge(game, sgf, rows)
         except OSError as error:
             missing = isinstance(error, FileNotFoundError)
             logger.error("files of game %s cannot be read: %s", game.uid, error)
             if not missing:  # the storage is away, which is not the game's fault
                 Game.objects.filter(pk=game.pk, state=GameState.RECEIVED).update(audits=F("audits") - 1)
+        except (OperationalError, InterfaceError):
+            raise
         except Exception:
             logger.exception("the audit of game %s failed", game.uid)
     if verdicts:
@@ -227,7 +244,7 @@ def _claim(limit: int) -> list[Game]:
     with transaction.atomic():
         free = Q(audit_until=None) | Q(audit_until__lte=now)
         waiting = Game.objects.select_for_update(no_key=True, skip_locked=True, of=("self",))
-        waiting = waiting.select_related("run", "black_network", "white_network", "job")
+        waiting = waiting.select_related("run", "black_network", "white_network", "job__text", "job__run")
         games = list(waiting.filter(free, state=GameState.RECEIVED).order_by("pk")[:limit])
         keys = [game.pk for game in games]
         Game.objects.filter(pk__in=keys).update(audits=F("audits") + 1, audit_until=now + AUDIT_LEASE)
@@ -236,12 +253,34 @@ def _claim(limit: int) -> list[Game]:
     return games
 
 
-def _conclude(verdicts: dict[int, Refusal | None]) -> None:
+def _conclude(verdicts: dict[int, Verdict]) -> None:
+    """Move the judged games, all at once; if that cannot be done, one by one, so that one's fault is not another's."""
+    try:
+        _move_judged(verdicts)
+        return
+    except (OperationalError, InterfaceError):
+        raise  # the database is away; the games are claimed again
+    except Exception:
+        logger.exception("the verdicts about %d games cannot be kept together; each is tried alone", len(verdicts))
+    for key, verdict in sorted(verdicts.items()):
+        try:
+            _move_judged({key: verdict})
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            logger.exception("the verdict about the game with the key %d cannot be kept", key)
+
+
+def _move_judged(verdicts: dict[int, Verdict]) -> None:
     with transaction.atomic():
-        moves = [
-            Move(game, GameState.COUNTED if verdicts[game.pk] is None else GameState.REFUSED, verdicts[game.pk])
-            for game in _lock(verdicts, GameState.RECEIVED)
-        ]
+        moves = []
+        for game in _lock(verdicts, GameState.RECEIVED):
+            verdict = verdicts[game.pk]
+            if isinstance(verdict, Refusal):
+                moves.append(Move(game, GameState.REFUSED, verdict))
+            else:
+                game.is_decisive = not verdict.is_unfinished or game.run.unfinished_games_count
+                moves.append(Move(game, GameState.COUNTED, None))
         _move(moves)
 
 
@@ -251,29 +290,43 @@ def _conclude(verdicts: dict[int, Refusal | None]) -> None:
 def games_refuse(keys: Sequence[int], refusal: Refusal) -> int:
     """Take counted games out of everything that counts them; returns how many were counted before.
 
-    Gates that are decided already keep their result.
+    Gates that are decided already keep their result. Shards that hold the games are written anew before the next slice
+    of training. Many games are moved in several transactions, so that uploads wait for none of them long.
     """
-    with transaction.atomic():
-        games = _lock(keys, GameState.COUNTED)
-        _move([Move(game, GameState.REFUSED, refusal) for game in games])
-        return len(games)
+    return _moderate(keys, GameState.COUNTED, GameState.REFUSED, refusal)
 
 
 def games_restore(keys: Sequence[int]) -> int:
     """Count refused games after all; returns how many were refused before."""
-    with transaction.atomic():
-        games = _lock(keys, GameState.REFUSED)
-        _move([Move(game, GameState.COUNTED, None) for game in games])
-        return len(games)
+    return _moderate(keys, GameState.REFUSED, GameState.COUNTED, None)
 
 
 def games_requeue(keys: Sequence[int]) -> int:
     """Let refused games be audited again; returns how many."""
-    with transaction.atomic():
-        games = _lock(keys, GameState.REFUSED)
-        _move([Move(game, GameState.RECEIVED, None) for game in games])
-        transaction.on_commit(audit_hint)
-        return len(games)
+    moved = _moderate(keys, GameState.REFUSED, GameState.RECEIVED, None)
+    audit_hint()
+    return moved
+
+
+def contributor_refuse(contributor: Contributor, refusal: Refusal) -> int:
+    """Let a contributor upload nothing more, and take all games that were counted out; returns how many."""
+    Contributor.objects.filter(pk=contributor.pk).update(may_contribute=False)
+    games = Game.objects.filter(contributor=contributor)
+    waiting = games.filter(state=GameState.RECEIVED).order_by("pk")
+    _moderate(list(waiting.values_list("pk", flat=True)), GameState.RECEIVED, GameState.REFUSED, refusal)
+    counted = games.filter(state=GameState.COUNTED).order_by("pk")
+    return games_refuse(list(counted.values_list("pk", flat=True)), refusal)
+
+
+def _moderate(keys: Sequence[int], was: GameState, to: GameState, refusal: Refusal | None) -> int:
+    moved = 0
+    ordered = sorted(keys)
+    for first in range(0, len(ordered), _MODERATED_AT_ONCE):
+        with transaction.atomic():
+            games = _lock(ordered[first : first + _MODERATED_AT_ONCE], was)
+            _move([Move(game, to, refusal) for game in games])
+            moved += len(games)
+    return moved
 
 
 # ----------------------------------------------------------------------------------------------------- moving a game
@@ -288,9 +341,9 @@ class Move:
     refusal: Refusal | None
 
 
-def _lock(keys: Sequence[int] | dict[int, Refusal | None], state: GameState) -> list[Game]:
-    """Those of the games that are in ``state``, locked in the order of their keys, with their jobs and gates."""
-    games = Game.objects.select_for_update(no_key=True, of=("self",)).select_related("job__gate")
+def _lock(keys: Sequence[int] | dict[int, Verdict], state: GameState) -> list[Game]:
+    """Those of the games that are in ``state``, locked in the order of their keys, with their runs, jobs and gates."""
+    games = Game.objects.select_for_update(no_key=True, of=("self",)).select_related("run", "job__gate")
     return list(games.filter(pk__in=list(keys), state=state).order_by("pk"))
 
 
@@ -302,24 +355,43 @@ def _move(moves: Sequence[Move]) -> None:
     now = timezone.now()
     for move in moves:
         game = move.game
-        counts.subtract(counts_of(game, GameState(game.state)))
+        was = GameState(game.state)
+        counts.subtract(counts_of(game, was))
         counts.add(counts_of(game, move.to))
         game.state = move.to
         game.judged_at = None if move.to == GameState.RECEIVED else now
         game.audit_until = None
         game.audits = 0 if move.to == GameState.RECEIVED else game.audits
         game.reason_code = move.refusal.code if move.refusal else ""
-        game.reason = move.refusal.reason if move.refusal else ""
+        game.reason = _kept_text(move.refusal.reason) if move.refusal else ""
+        if GameState.COUNTED in (was, move.to) and game.number is not None:
+            totals[game.run_id].moderations += 1
         if move.to == GameState.COUNTED and game.number is None:
             _number(game, totals[game.run_id])
-    fields = ["state", "judged_at", "audit_until", "audits", "reason_code", "reason", "number", "last_row"]
+    fields = [
+        "state",
+        "judged_at",
+        "audit_until",
+        "audits",
+        "reason_code",
+        "reason",
+        "number",
+        "last_row",
+        "is_decisive",
+    ]
     Game.objects.bulk_update([move.game for move in moves], fields)
     for total in totals.values():
-        total.save(update_fields=["last_number", "last_row"])
+        total.save(update_fields=["last_number", "last_row", "moderations"])
     counts.apply_to(RunTotals, counts.runs)
     gates_change(counts.gates)
     counts.apply_to(Contributor, counts.contributors)
     counts.apply_to(Network, counts.networks)
+
+
+def _kept_text(text: str) -> str:
+    """A text that PostgreSQL takes, whatever a record brought into it: no NUL, no lone surrogates, not endless."""
+    kept = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
+    return kept if len(kept) <= _MAX_REASON else kept[: _MAX_REASON - 1] + "…"
 
 
 def _number(game: Game, totals: RunTotals) -> None:

@@ -36,7 +36,7 @@ def task_of(request: Request, job: Job) -> SelfplayTask | RatingTask:
         return SelfplayTask(
             kind="selfplay",
             run=reference,
-            config=run.selfplay_config,
+            config=job.config,
             network=black,
             job_id=str(job.pk),
             lease_seconds=run.lease_seconds,
@@ -44,7 +44,7 @@ def task_of(request: Request, job: Job) -> SelfplayTask | RatingTask:
     return RatingTask(
         kind="rating",
         run=reference,
-        config=run.gating_config,
+        config=job.config,
         black_network=black,
         white_network=white,
         job_id=str(job.pk),

@@ -1,6 +1,7 @@
 """Jobs handed out under a lease, and gates: the matches that decide about candidates.
 
-Invariants are constraints. A job is done when its games have arrived; one whose lease has run out still takes them.
+Invariants are constraints. A job is done when its games have arrived; one whose lease has run out still takes them for
+a while.
 Points of a gate are kept in half points, since a draw is half a point. Written only by `server.jobs.services`.
 """
 
@@ -80,6 +81,16 @@ class JobState(models.TextChoices):
     EXPIRED = "expired", "expired: its missing games may be given to others"
 
 
+class JobText(models.Model):
+    """A configuration text as it was handed out; games of a job are held against it, whatever the run says by then."""
+
+    sha256 = models.CharField(max_length=64, unique=True)
+    text = models.TextField()
+
+    def __str__(self) -> str:
+        return self.sha256[:12]
+
+
 class Job(models.Model):
     """A batch of games that one contributor was asked to play. On the wire it is called a task."""
 
@@ -89,6 +100,13 @@ class Job(models.Model):
     black_network = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="jobs_as_black")
     white_network = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="jobs_as_white")
     gate = models.ForeignKey(Gate, on_delete=models.PROTECT, null=True, blank=True, related_name="jobs")
+    text = models.ForeignKey(
+        JobText,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="jobs",
+        help_text="By which its games are played; none for jobs of older versions: the run's.",
+    )
     state = models.CharField(max_length=8, choices=JobState.choices, default=JobState.LEASED)
     games = models.PositiveSmallIntegerField(help_text="Games asked for: the request's task_rep_factor.")
     received = models.PositiveSmallIntegerField(default=0, help_text="Games that arrived, whatever the audit says.")
@@ -119,3 +137,10 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} job {self.pk}"
+
+    @property
+    def config(self) -> str:
+        """The configuration text of its games."""
+        if self.text is not None:
+            return self.text.text
+        return self.run.selfplay_config if self.kind == JobKind.SELFPLAY else self.run.gating_config

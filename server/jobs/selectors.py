@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db.models import F, QuerySet, Sum
+from django.db.models import F, Max, QuerySet, Sum
 
 from server.jobs.choice import Player, Situation
 from server.jobs.gating import OpenGate
-from server.jobs.models import Gate, GateState, Job, JobState
+from server.jobs.models import Gate, GateState, Job, JobKind, JobState, JobText
 from server.networks.models import Network
 from server.networks.selectors import rated_networks
 from server.runs.models import Run
@@ -45,6 +45,26 @@ def _player(network: Network) -> Player:
         suits_katago_client=network.suits_katago_client,
         match_games=network.match_games,
     )
+
+
+def other_texts(job: Job, limit: int) -> list[str]:
+    """Further texts, the newest first, by which a game of ``job`` may have been played.
+
+    KataGo's client does not name its job, and the run's text may have changed between two jobs for the same networks.
+    """
+    pair = (job.black_network_id, job.white_network_id)
+    kinds = [JobKind.SELFPLAY] if job.kind == JobKind.SELFPLAY else [JobKind.GATING, JobKind.RATING]
+    jobs = Job.objects.filter(
+        contributor=job.contributor_id,
+        run=job.run_id,
+        kind__in=kinds,
+        black_network__in=pair,
+        white_network__in=pair,
+        text__isnull=False,
+    ).exclude(text=job.text_id)
+    newest = jobs.values("text").annotate(newest=Max("pk")).order_by("-newest")[:limit]
+    texts = JobText.objects.in_bulk([row["text"] for row in newest])
+    return [texts[row["text"]].text for row in newest]
 
 
 def leased_games(gates: list[Gate], now: datetime) -> dict[int, int]:

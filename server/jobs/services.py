@@ -6,10 +6,12 @@ that inserting a row that points to a locked one does not wait. A candidate is o
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 from django.db import transaction
 from django.db.models import F
@@ -20,7 +22,7 @@ from server.accounts.models import Contributor
 from server.errors import GameRefused, NoJob, NoRun, OnlyRatingNow, OutdatedClient, Unavailable
 from server.jobs.choice import Asker, Assignment, Draws, Nothing, choose
 from server.jobs.gating import Verdict, verdict
-from server.jobs.models import Gate, GateState, Job, JobKind, JobState
+from server.jobs.models import Gate, GateState, Job, JobKind, JobState, JobText
 from server.jobs.selectors import situation_for
 from server.networks.models import Network, NetworkState
 from server.runs.models import PromotionRule, Run, RunState
@@ -28,6 +30,9 @@ from server.runs.revisions import parse_revisions, refusal_of
 from server.runs.selectors import current_run
 
 logger = logging.getLogger(__name__)
+
+LATE_GAMES: Final = timedelta(days=14)
+"""How long after the end of its lease a job still takes games. KataGo's client tries to send one for six days."""
 
 
 # ------------------------------------------------------------------------------------------------------- handing out
@@ -87,6 +92,7 @@ def _lease(run: Run, contributor: Contributor, request: TaskRequest, chosen: Ass
         black_network_id=chosen.black,
         white_network_id=chosen.white,
         gate_id=chosen.gate,
+        text=_text_of(run.selfplay_config if chosen.kind == JobKind.SELFPLAY else run.gating_config),
         games=request.task_rep_factor,
         client_revision=request.git_revision,
         expires_at=now + timedelta(seconds=run.lease_seconds),
@@ -95,6 +101,11 @@ def _lease(run: Run, contributor: Contributor, request: TaskRequest, chosen: Ass
     if chosen.gate is not None:
         Gate.objects.filter(pk=chosen.gate).update(handed_out=F("handed_out") + 1)
     return job
+
+
+def _text_of(config: str) -> JobText:
+    digest = hashlib.sha256(config.encode()).hexdigest()
+    return JobText.objects.get_or_create(sha256=digest, defaults={"text": config})[0]
 
 
 def jobs_expire() -> int:
@@ -120,8 +131,10 @@ def job_for_upload(
     same networks that still misses games.
 
     Raises:
-        GameRefused: no job of this contributor asked for such a game, or all games of the job have arrived.
+        GameRefused: no job of this contributor asked for such a game, or all games of the job have arrived, or it ended
+            long ago.
     """
+    earliest = timezone.now() - LATE_GAMES
     jobs = Job.objects.select_for_update(no_key=True).filter(contributor=contributor, run=run, kind__in=kinds)
     pair = {black.pk, white.pk}
     if job_id is not None:
@@ -131,10 +144,14 @@ def job_for_upload(
         if {job.black_network_id, job.white_network_id} != pair:
             raise GameRefused(f"job {job_id} was for other networks than {black.name} and {white.name}")
     else:
-        fitting = jobs.filter(black_network__in=pair, white_network__in=pair, received__lt=F("games"))
+        fitting = jobs.filter(
+            black_network__in=pair, white_network__in=pair, received__lt=F("games"), expires_at__gt=earliest
+        )
         job = fitting.order_by("-pk").first()
         if job is None:
             raise GameRefused(f"no game of {black.name} and {white.name} is expected from you")
+    if job.expires_at <= earliest:
+        raise GameRefused(f"job {job.pk} ended more than {LATE_GAMES.days} days ago")
     if job.received >= job.games:
         raise GameRefused(f"all {job.games} games of job {job.pk} have arrived already")
     return job

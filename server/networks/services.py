@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,12 +21,27 @@ SUFFIX: Final = ".bin.gz"
 _CHUNK: Final = 1 << 20
 
 
+@dataclass(frozen=True)
+class ModelFile:
+    """A network file that has been read as a whole: `server.training.model_files.read_model` makes it, nobody else."""
+
+    path: Path
+    name: str
+    """The name inside the file; its makers gave it, and it need not be the network's name in a run."""
+    architecture: str
+    """Blocks and channels, such as ``b6c96``."""
+    version: int
+    """Version of the file's format."""
+    sha256: str
+    size: int
+
+
 def network_register(
     *,
     run: Run,
     name: str,
-    path: Path,
-    architecture: str,
+    model: ModelFile,
+    architecture: str = "",
     parent: Network | None = None,
     train_step: int = 0,
     data_rows: int = 0,
@@ -33,17 +49,20 @@ def network_register(
     suits_katago_client: bool = False,
     notes: str = "",
 ) -> Network:
-    """Store the network file at ``path`` and register it: as a candidate, which opens its gate, or as a seed.
+    """Store a network file that was read and register it: as a candidate, which opens its gate, or as a seed.
 
-    A seed becomes the current network at once, as when a run starts from a trained one. The file must have been checked
-    as a network (`server.training.model_files`); here it is bytes. Registering the same file under the same name again
-    gives the network that is there, so that a killed trainer may repeat itself.
+    A seed becomes the current network at once, as when a run starts from a trained one. Registering the same file under
+    the same name again gives the network that is there, so that a killed trainer may repeat itself. ``architecture`` is
+    the run's word for what the file's own description says less exactly.
 
     Raises:
-        InvalidSettings: the name is malformed, or taken by another file; or the run has the file under another name.
+        InvalidSettings: the name is malformed, or taken by another file; or the run has the file under another name; or
+            the file has changed since it was read.
         Unavailable: the storage failed.
     """
-    sha256, size = _digest(path)
+    sha256, size = digest(model.path)
+    if (sha256, size) != (model.sha256, model.size):
+        raise InvalidSettings(f"{model.path} has changed since it was read; try again")
     known = Network.objects.filter(name__iexact=name).first()
     if known is not None:
         if known.run_id == run.pk and known.file_sha256 == sha256:
@@ -54,14 +73,14 @@ def network_register(
         raise InvalidSettings(f"run {run.name} has this file already: it is the network {same.name}")
     if not re.fullmatch(NAME_PATTERN, name) or not name.startswith(run.name + "-"):
         raise InvalidSettings(f"network name {name!r}: letters, digits and hyphens, beginning with {run.name + '-'!r}")
-    with path.open("rb") as stream:
-        stored = store_as(content_name("networks", sha256, SUFFIX), File(stream, name=path.name))
+    with model.path.open("rb") as stream:
+        stored = store_as(content_name("networks", sha256, SUFFIX), File(stream, name=model.path.name))
     with transaction.atomic():
         network = Network(
             run=run,
             name=name,
             state=NetworkState.CANDIDATE if is_candidate else NetworkState.SEED,
-            architecture=architecture,
+            architecture=architecture or model.architecture,
             file=stored,
             file_bytes=size,
             file_sha256=sha256,
@@ -81,7 +100,7 @@ def network_register(
     return network
 
 
-def _digest(path: Path) -> tuple[str, int]:
+def digest(path: Path) -> tuple[str, int]:
     """sha256 and size of a file."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as stream:

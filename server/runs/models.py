@@ -86,6 +86,12 @@ class Run(models.Model):
         default=0.5, validators=SHARE, help_text="Share of the points that a candidate needs, 0 to 1."
     )
 
+    unfinished_games_count = models.BooleanField(
+        default=True,
+        help_text="Match games that the move limit stopped are half a point each for gates and ratings. "
+        "Otherwise they do not decide anything. Holds for games that are audited from now on.",
+    )
+
     architecture = models.CharField(max_length=64, help_text="Name of the network's architecture, such as b10c128.")
     next_architecture = models.CharField(
         max_length=64,
@@ -119,7 +125,7 @@ class Run(models.Model):
 
 
 class RunTotals(models.Model):
-    """What a run has counted. `last_number` and `last_row` only grow; the other counts follow moderation both ways."""
+    """What a run has counted. `last_number`, `last_row` and `moderations` only grow; the others follow moderation."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="totals")
     training_games = models.PositiveBigIntegerField(default=0)
@@ -128,6 +134,9 @@ class RunTotals(models.Model):
     refused_games = models.PositiveBigIntegerField(default=0)
     last_number = models.PositiveBigIntegerField(default=0, help_text="See games.Game.number.")
     last_row = models.PositiveBigIntegerField(default=0, help_text="See games.Game.last_row.")
+    moderations = models.PositiveBigIntegerField(
+        default=0, help_text="How often games that have a number were taken out of the counts or put back."
+    )
 
     class Meta:
         verbose_name_plural = "run totals"

@@ -5,27 +5,14 @@ The format is that of model-format.md, read by `nets.katago_file`; inputs are th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from nets.katago_file import NetFileError, read_net
 from server.errors import InvalidSettings
-from server.networks.services import SUFFIX
+from server.networks.services import SUFFIX, ModelFile, digest
 
 
-@dataclass(frozen=True)
-class ModelFile:
-    """What a network file says of itself."""
-
-    name: str
-    """The name inside the file; its makers gave it, and it need not be the network's name in a run."""
-    architecture: str
-    """Blocks and channels, such as ``b6c96``."""
-    version: int
-    """Version of the file's format."""
-
-
-def describe(path: Path) -> ModelFile:
+def read_model(path: Path) -> ModelFile:
     """Read and check a whole network file.
 
     Raises:
@@ -34,7 +21,9 @@ def describe(path: Path) -> ModelFile:
     if not path.name.endswith(SUFFIX):
         raise InvalidSettings(f"{path.name}: a network file for clients ends in {SUFFIX}")
     try:
+        sha256, size = digest(path)
         net = read_net(path)
     except (NetFileError, OSError) as error:
         raise InvalidSettings(f"{path} cannot be used as a network: {error}. Fetch or export it again") from error
-    return ModelFile(net.name, f"b{len(net.trunk.blocks)}c{net.trunk.channels}", net.version)
+    architecture = f"b{len(net.trunk.blocks)}c{net.trunk.channels}"
+    return ModelFile(path, net.name, architecture, net.version, sha256, size)

@@ -32,6 +32,7 @@ from nets.validation import has_caught_up
 from server.errors import InvalidSettings, Unavailable
 from server.networks.services import network_register
 from server.runs.models import RunTotals
+from server.training.model_files import read_model
 from server.training.models import TrainingMetric, TrainingState
 from server.training.selectors import Size, recent_losses
 from server.training.session import Session, open_session
@@ -183,7 +184,7 @@ def _offer_candidate(size: Size, session: Session) -> None:
     network_register(
         run=run,
         name=name,
-        path=path,
+        model=read_model(path),
         architecture=size.architecture,
         parent=run.current_network,
         train_step=samples,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import functools
+import json
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from common.audit import GameFacts
+from common.config_text import overlay
 from common.go.points import PASS, WHITE, point_at
+from common.go.rules import Rules
+from common.parameters import MatchConfig, SelfplayConfig, default_text, parse_match, parse_selfplay
 from common.replay import GameStart, replay
 from common.rows import GlobalTarget, Rows, game_hash, read_npz
 from common.sgf import read
@@ -96,3 +102,76 @@ def _draw_and_score(line: str, rows: Rows) -> tuple[float, float]:
     turn = int(row[GlobalTarget.TURN])
     excess = (float(row[GlobalTarget.OWN_KOMI]) - game.own_komi[turn]) * (1 if game.to_move[turn] == WHITE else -1)
     return 0.5 + excess - round(excess), score
+
+
+_SIZES = "bSizes = 7,8,9\nbSizeRelProbs = 1,1,1\nallowRectangleProb = 0.5\n"
+_RULES = "scoringRules = AREA,TERRITORY\ntaxRules = NONE,SEKI,ALL\nhasButtons = false,true\n"
+_KOMI = "komiMean = 7.5\nkomiStdev = 1\ncompensateAfterPolicyInitProb = 0.5\nestimateLeadProb = 0.2\n"
+SELFPLAY_TEXTS = {
+    "clean": _SIZES + _RULES + _KOMI + "maxVisits = 24\ncheapSearchProb = 0\nreduceVisits = false\n"
+    "cheapSearchVisits = 24\nreducedVisitsMin = 24\npolicySurpriseDataWeight = 0\nvalueSurpriseDataWeight = 0\n",
+    "full": _SIZES + _RULES + _KOMI + "maxVisits = 60\ncheapSearchProb = 0.6\ncheapSearchVisits = 20\n"
+    "reducedVisitsMin = 20\ndrawRandRadius = 0.5\nsidePositionProb = 0.1\nearlyForkGameProb = 0.1\n"
+    "normalAsymmetricPlayoutProb = 0.3\nmaxAsymmetricRatio = 3\nhandicapProb = 0.1\n",
+}
+"""What differs from the project's text of self-play in the texts by which the sets were played (vectors.md 7)."""
+
+
+def selfplay_text(changes: str) -> str:
+    """A configuration text of self-play on small boards with some keys changed."""
+    return overlay(default_text("selfplay", "7x7"), changes)
+
+
+def gating_text(changes: str) -> str:
+    """The same for matches."""
+    return overlay(default_text("gating", "7x7"), changes)
+
+
+def selfplay_config(changes: str) -> SelfplayConfig:
+    """What `selfplay_text` says, also where our client could not play it."""
+    return parse_selfplay(selfplay_text(changes), to_be_played=False)
+
+
+def gating_config(changes: str) -> MatchConfig:
+    """What `gating_text` says."""
+    return parse_match(gating_text(changes), to_be_played=False)
+
+
+# -- games that KataGo 1.17.2's contribute command played against our server and that its move limit stopped --
+
+MOVE_LIMIT = Path(__file__).parent.parent / "fixtures" / "move_limit"
+STOPPED_TRAINING = ("training-35E82FF4", "training-D6FCC2C5")
+STOPPED_RATING = "rating-FE5B02C1"
+STOPPED_TRAINING_TEXT = (
+    "bSizes = 7,9\nbSizeRelProbs = 1,1\nkomiMean = 7\nkomiStdev = 1\nmaxVisits = 10\ncheapSearchVisits = 4\n"
+    "reducedVisitsMin = 4\nmaxMovesPerGame = 14\n"
+)
+STOPPED_RATING_TEXT = "bSizes = 9\nkomiMean = 7.5\nmaxVisits = 8\nmaxMovesPerGame = 60\n"
+
+
+def stopped_game(name: str) -> Upload:
+    """One of them; of a match the rows are none."""
+    told = json.loads((MOVE_LIMIT / f"{name}.json").read_text())
+    sgf = (MOVE_LIMIT / f"{name}.sgf").read_text()
+    record = read(sgf)
+    file = MOVE_LIMIT / f"{name}.npz"
+    rows = read_npz(file) if file.exists() else Rows.zeros(0, int(told["board_size_x"]))
+    extra = ast.literal_eval(told["extra_metadata"])
+    facts = GameFacts(
+        x_size=int(told["board_size_x"]),
+        y_size=int(told["board_size_y"]),
+        rules=Rules.from_json({**ast.literal_eval(told["rules"]), "komi": float(told["komi"])}),
+        handicap=int(told["handicap"]),
+        game_type=told["gametype"],
+        winner=told["winner"],
+        score=float(told["score"]),
+        resigned=told["resigned"] == "True",
+        game_length=int(told["game_length"]),
+        uid=told["uid"],
+        black_network=record.black_name,
+        white_network=record.white_name,
+        length=rows.length,
+        num_training_rows=int(told["num_training_rows"]),
+        draw_white_wins=extra.get("draw_equivalent_wins_for_white"),
+    )
+    return Upload(sgf, rows, facts)

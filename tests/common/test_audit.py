@@ -341,12 +341,12 @@ def test_a_match_game_is_audited_without_rows() -> None:
 def test_a_game_that_has_not_ended_has_no_result() -> None:
     upload = whole_game()
     text = re.sub(r";[BW]\[[a-z]*\]C\[[^\]]*result=[^\]]*\]\)$", ")", upload.sgf)
-    facts = replace(upload.facts, game_length=86)
+    facts = replace(upload.facts, game_length=86, winner="0", score=0.0)
     assert Reason.NOT_FINISHED in audit_rating_game(text, facts).reasons
     unfinished = text.replace("RE[B+53]", "")
-    score = audit_rating_game(unfinished, facts)
-    assert set(score.reasons) <= {Reason.SCORE}
-    assert audit_rating_game(unfinished, replace(facts, winner="-", score=None)).ok
+    assert audit_rating_game(unfinished, facts).ok
+    assert audit_rating_game(unfinished, replace(facts, score=None)).ok
+    assert audit_rating_game(unfinished, replace(facts, winner="-")).reasons == [Reason.WINNER]
 
 
 def test_a_resignation_leaves_the_last_move_out() -> None:

@@ -16,6 +16,8 @@ from hypothesis.strategies import integers, lists, tuples
 from common import npz, rows
 from common.rows import (
     ARRAYS,
+    GLOBAL_TARGET_RANGES,
+    NUM_GLOBAL_TARGETS,
     GlobalTarget,
     InputPlane,
     Limits,
@@ -174,7 +176,7 @@ REFUSED: dict[str, tuple[str, str, Callable[[], bytes]]] = {
     "policy": ("range", "policyTargets", lambda: with_value("policyTargetsNCMove", (0, 0, 0), -1)),
     "distribution": ("range", "scoreDistrN", lambda: with_value("scoreDistrN", (0, 0), -1)),
     "ownership": ("range", "valueTargetsNCHW", lambda: with_value("valueTargetsNCHW", (0, 0, 0, 0), 3)),
-    "visits": ("range", "visits", lambda: with_value("qValueTargetsNCMove", (0, 2, 0), -1)),
+    "visits": ("range", "VISITS", lambda: with_value("qValueTargetsNCMove", (0, 2, 0), -1)),
     "no policy": ("no_policy", "absent target", lambda: mutated("policyTargetsNCMove", lambda a: a * 0)),
     "cut short": ("not_zip", "cut short", lambda: to_npz(random_rows())[:-100]),
     "no zip": ("not_zip", "zip", lambda: b"hello"),
@@ -230,6 +232,23 @@ def test_archives_that_lie() -> None:
     short = npy(np.zeros((5, 19), np.float32))[:-4]
     with pytest.raises(RowsError, match="cut short"):
         read_npz(archive_with("globalInputNC", short, drop="globalInputNC"))
+
+
+@pytest.mark.parametrize("value", [3e38, -3e38])
+@pytest.mark.parametrize("column", range(NUM_GLOBAL_TARGETS))
+def test_every_column_is_bounded(column: int, value: float) -> None:
+    made = Rows.zeros(2, 7)
+    made.policy_targets[:] = 1
+    made.check()
+    made.global_targets[1, column] = value
+    with pytest.raises(RowsError, match="column") as caught:
+        made.check()
+    assert caught.value.reason == "range"
+
+
+def test_the_ranges_name_every_column() -> None:
+    assert set(GLOBAL_TARGET_RANGES) == set(GlobalTarget)
+    assert all(-1e9 <= low <= 0 < high <= 1e9 for low, high in GLOBAL_TARGET_RANGES.values())
 
 
 def test_bombs_are_bounded_by_what_is_really_inflated() -> None:

@@ -17,9 +17,11 @@ from common.rows import ARRAYS, Rows
 from common.wire import PATH_RATING_GAMES, PATH_TASKS, PATH_TRAINING_GAMES, USER_AGENT
 from server.accounts.models import Contributor
 from server.accounts.services import contributor_create
+from server.games.models import Game
+from server.games.services import Accepted, Verdict
 from server.jobs.models import Job
 from server.networks.models import Network
-from server.networks.services import network_register
+from server.networks.services import ModelFile, digest, network_register
 from server.runs.models import Run
 from server.runs.services import run_create
 
@@ -49,10 +51,20 @@ def make_contributor(username: str = "anna") -> Contributor:
 def make_network(run: Run, folder: Path, **settings: Any) -> Network:
     """A network with a file of some bytes; by default a candidate, which opens its gate."""
     number = next(_numbers)
+    name = settings.pop("name", f"{run.name}-s{number}-d{number}")
+    return network_register(run=run, name=name, model=make_model(folder, number), **settings)
+
+
+def make_model(folder: Path, number: int = 0) -> ModelFile:
+    """A file of some bytes that is said to have been read as a network, which would take torch."""
     path = folder / f"net{number}.bin.gz"
     path.write_bytes(f"network number {number} ".encode() * 100)
-    name = settings.pop("name", f"{run.name}-s{number}-d{number}")
-    return network_register(run=run, name=name, path=path, **{"architecture": "b2c32"} | settings)
+    return ModelFile(path, f"net{number}", "b2c32", 15, *digest(path))
+
+
+def accept(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
+    """A judge of games that finds nothing."""
+    return Accepted()
 
 
 def login(contributor: Contributor | None, password: str = PASSWORD) -> dict[str, str]:

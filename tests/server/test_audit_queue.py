@@ -13,33 +13,36 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
+from common.audit_report import OutOfTime
 from server.accounts.models import Contributor
 from server.games import services
+from server.games.counting import counts_of
 from server.games.models import Game, GameState
-from server.games.selectors import Result, match_results, rows_after, waiting_games
-from server.games.services import MAX_AUDITS, Refusal, games_audit, games_refuse, games_requeue, games_restore
+from server.games.selectors import Result, match_results, rows_between, waiting_games
+from server.games.services import (
+    MAX_AUDITS,
+    Accepted,
+    Refusal,
+    Verdict,
+    contributor_refuse,
+    games_audit,
+    games_refuse,
+    games_requeue,
+    games_restore,
+)
 from server.jobs.models import Gate, Job
 from server.networks.models import Network
 from server.runs.models import Run, RunTotals
-from tests.server.factories import ask, game_form, make_network, upload, upload_training
+from tests.server.factories import SGF, accept, ask, game_form, make_network, upload, upload_training
 
 pytestmark = pytest.mark.django_db
 
 FAULT = Refusal("planes", "row 3: the planes do not follow from the game")
 
 
-def accept(game: Game, sgf: bytes, rows: bytes | None) -> None:
-    """A judge that finds nothing."""
-
-
 def refuse(game: Game, sgf: bytes, rows: bytes | None) -> Refusal:
     """A judge that always finds something."""
     return FAULT
-
-
-def fail(game: Game, sgf: bytes, rows: bytes | None) -> None:
-    """A judge with a fault of its own."""
-    raise ZeroDivisionError
 
 
 @pytest.fixture
@@ -121,7 +124,7 @@ def test_numbers_are_in_order_and_never_given_twice(play: Callable[..., Game], r
     games = [play() for _ in range(3)]
     games_audit(accept, limit=2)
     games_audit(accept, limit=2)
-    assert [(file.game, file.number, file.last_row) for file in rows_after(run.pk, 0, 10)] == [
+    assert [(file.game, file.number, file.last_row) for file in rows_between(run.pk, 0, 100)] == [
         (games[0].pk, 1, 3),
         (games[1].pk, 2, 6),
         (games[2].pk, 3, 9),
@@ -129,9 +132,9 @@ def test_numbers_are_in_order_and_never_given_twice(play: Callable[..., Game], r
     games_refuse([games[2].pk], FAULT)
     play()
     games_audit(accept, limit=2)
-    assert [file.number for file in rows_after(run.pk, 1, 10)] == [2, 4]
-    assert [file.number for file in rows_after(run.pk, 1, 1)] == [2]
-    assert rows_after(run.pk, 0, 1)[0].from_random
+    assert [file.number for file in rows_between(run.pk, 1, 100)] == [2, 4]
+    assert [file.number for file in rows_between(run.pk, 3, 4)] == [2]
+    assert rows_between(run.pk, 0, 1)[0].from_random
 
 
 def test_results_of_matches(play: Callable[..., Game], run: Run, tmp_path: Path) -> None:
@@ -170,9 +173,10 @@ def test_a_claimed_game_is_left_to_its_worker(play: Callable[..., Game]) -> None
 def test_a_game_that_breaks_the_audit_does_not_hold_up_others(play: Callable[..., Game], run: Run) -> None:
     bad, good = play(), play()
 
-    def judge(game: Game, sgf: bytes, rows: bytes | None) -> None:
+    def judge(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
         if game.pk == bad.pk:
             raise ZeroDivisionError
+        return Accepted()
 
     for _ in range(MAX_AUDITS):
         games_audit(judge, limit=10)
@@ -187,6 +191,86 @@ def test_a_game_that_breaks_the_audit_does_not_hold_up_others(play: Callable[...
     games_audit(accept, limit=10)
     bad.refresh_from_db()
     assert (bad.state, bad.reason) == (GameState.COUNTED, "")
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b", "\udfff", "long " * 10_000])
+def test_a_reason_may_hold_any_text(play: Callable[..., Game], text: str) -> None:
+    game, other = play(), play()
+
+    def judge(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
+        return Accepted() if game.pk == other.pk else Refusal("planes", text)
+
+    assert games_audit(judge, limit=10) == 2
+    assert games_audit(judge, limit=10) == 0
+    game.refresh_from_db()
+    other.refresh_from_db()
+    assert (game.state, other.state) == (GameState.REFUSED, GameState.COUNTED)
+    assert game.reason
+    assert len(game.reason) <= 2000
+
+
+@pytest.mark.parametrize("name", ["x\0y", "x\\]\0", "x" * 5000 + "\0"])
+def test_an_sgf_with_a_nul_is_refused_alone(client: Client, anna: Contributor, run: Run, name: str) -> None:
+    from server.games.tasks import audit_pending
+
+    job = Job.objects.get(pk=ask(client, anna).json()["job_id"])
+    for sgf in (SGF, SGF.replace(b"PB[x]", f"PB[{name}]".encode()), SGF):
+        assert upload_training(client, anna, game_form(job), sgf=sgf).status_code == 201
+    assert audit_pending() == 3
+    reasons = [game.reason_code for game in Game.objects.all()]
+    assert waiting_games() == 0
+    assert services.AUDIT_FAILED not in reasons
+
+
+def test_a_verdict_that_cannot_be_kept_leaves_the_others_theirs(
+    play: Callable[..., Game], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    games = [play() for _ in range(4)]
+    bad = games[1].pk
+
+    def break_one(game: Game, state: GameState) -> Any:
+        if game.pk == bad and state == GameState.COUNTED:
+            raise ZeroDivisionError
+        return counts_of(game, state)
+
+    monkeypatch.setattr("server.games.services.counts_of", break_one)
+    for _ in range(MAX_AUDITS + 1):
+        games_audit(accept, limit=10)
+        end_leases()
+    states = dict(Game.objects.values_list("pk", "state"))
+    assert states == {game.pk: GameState.REFUSED if game.pk == bad else GameState.COUNTED for game in games}
+    assert Game.objects.get(pk=bad).reason_code == services.AUDIT_FAILED
+
+
+def test_a_game_that_takes_too_long_is_refused_at_its_second_audit(
+    play: Callable[..., Game], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from server.games import auditing
+
+    game = play()
+
+    def never_ends(*_: Any) -> None:
+        raise OutOfTime
+
+    monkeypatch.setattr("common.audit.audit_training_game", never_ends)
+    games_audit(auditing.judge, limit=10)
+    game.refresh_from_db()
+    assert game.state == GameState.RECEIVED, "the first time, kernels may have been compiled"
+    end_leases()
+    games_audit(auditing.judge, limit=10)
+    game.refresh_from_db()
+    assert (game.state, game.reason_code) == (GameState.REFUSED, "audit_time")
+
+
+def test_an_excluded_contributor_leaves_nothing_behind(play: Callable[..., Game], anna: Contributor) -> None:
+    games = [play() for _ in range(3)]
+    games_audit(accept, limit=2)
+    assert contributor_refuse(anna, FAULT) == 2
+    assert counts(anna) == {"totals.refused_games": 3, "anna.refused_games": 3}
+    assert {Game.objects.get(pk=game.pk).state for game in games} == {GameState.REFUSED}
+    anna.refresh_from_db()
+    assert not anna.may_contribute
+    assert RunTotals.objects.get().moderations == 2
 
 
 def test_a_storage_that_is_away_costs_no_attempt(play: Callable[..., Game], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,12 +17,12 @@ from common.wire import TaskRequest
 from server.accounts.models import Contributor
 from server.games import services
 from server.games.models import Game, GameState
-from server.games.services import games_audit
+from server.games.services import Accepted, Verdict, games_audit
 from server.jobs.models import Gate, GateState, Job, JobKind
 from server.jobs.services import job_request
 from server.networks.models import NetworkState
 from server.runs.models import Run, RunTotals
-from tests.server.factories import KATAGO, ask, game_form, make_network, upload, upload_training
+from tests.server.factories import KATAGO, accept, ask, game_form, make_network, upload, upload_training
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,10 +56,6 @@ def at_once(*calls: Callable[[], Any]) -> list[Any]:
 
     with ThreadPoolExecutor(len(calls)) as pool:
         return [future.result(timeout=60) for future in [pool.submit(one, call) for call in calls]]
-
-
-def accept(game: Game, sgf: bytes, rows: bytes | None) -> None:
-    """A judge that finds nothing."""
 
 
 def test_the_same_game_twice_at_the_same_moment(client: Client, anna: Contributor, run: Run) -> None:
@@ -124,8 +120,9 @@ def test_each_game_is_audited_by_one_worker(client: Client, anna: Contributor, r
         assert upload_training(client, anna, game_form(job)).status_code == 201
     seen: list[int] = []
 
-    def judge(game: Game, sgf: bytes, rows: bytes | None) -> None:
+    def judge(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
         seen.append(game.pk)
+        return Accepted()
 
     def drain() -> int:
         done = 0

@@ -15,13 +15,9 @@ from server.games.services import games_audit
 from server.jobs.models import Gate, GateState, Job
 from server.networks.models import Network, NetworkState
 from server.runs.models import Run
-from tests.server.factories import ask, game_form, make_network, upload
+from tests.server.factories import accept, ask, game_form, make_network, upload
 
 pytestmark = pytest.mark.django_db
-
-
-def accept(game: Game, sgf: bytes, rows: bytes | None) -> None:
-    """A judge that finds nothing."""
 
 
 def play_match(client: Client, contributor: Contributor, wins: str) -> None:

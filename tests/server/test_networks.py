@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
+import random
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from server.networks.models import Network, NetworkState
 from server.networks.services import network_register
 from server.runs.models import PromotionRule, Run
 from tests.oracles import oracle_path
-from tests.server.factories import make_network, make_run
+from tests.server.factories import make_model, make_network, make_run
 
 # --------------------------------------------------------------------------------------------------------- registering
 
@@ -62,23 +64,29 @@ def test_without_gates_every_candidate_is_promoted(tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 def test_registering_twice_is_registering_once(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "net.bin.gz"
-    path.write_bytes(b"some bytes")
-    first = network_register(run=run, name="seven-s1", path=path, architecture="b2c32")
-    assert network_register(run=run, name="seven-s1", path=path, architecture="b2c32") == first
+    model = make_model(tmp_path)
+    first = network_register(run=run, name="seven-s1", model=model)
+    assert network_register(run=run, name="seven-s1", model=model) == first
     assert Gate.objects.count() == 1
-    path.write_bytes(b"other bytes")
     with pytest.raises(InvalidSettings, match="with another file exists already"):
-        network_register(run=run, name="Seven-S1", path=path, architecture="b2c32")
+        network_register(run=run, name="Seven-S1", model=make_model(tmp_path, 2))
+
+
+@pytest.mark.django_db
+def test_a_file_that_changed_since_it_was_read_is_refused(run: Run, tmp_path: Path) -> None:
+    model = make_model(tmp_path)
+    model.path.write_bytes(b"other bytes")
+    with pytest.raises(InvalidSettings, match="has changed since it was read"):
+        network_register(run=run, name="seven-s1", model=model)
+    assert not Network.objects.filter(is_random=False).exists()
 
 
 @pytest.mark.django_db
 def test_a_file_under_a_second_name_is_refused(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "net.bin.gz"
-    path.write_bytes(b"some bytes")
-    network_register(run=run, name="seven-s1", path=path, architecture="b2c32")
+    model = make_model(tmp_path)
+    network_register(run=run, name="seven-s1", model=model)
     with pytest.raises(InvalidSettings, match="this file already: it is the network seven-s1"):
-        network_register(run=run, name="seven-s2", path=path, architecture="b2c32")
+        network_register(run=run, name="seven-s2", model=model)
 
 
 @pytest.mark.django_db
@@ -106,7 +114,8 @@ def test_add_network_refuses_what_is_no_network(run: Run, tmp_path: Path) -> Non
     with pytest.raises(CommandError, match=r"net\.bin\.gz cannot be used as a network.*No such file"):
         call_command("add_network", "seven", str(path))
     real = oracle_path("nets/g170-b6c96-s175395328-d26788732.bin.gz").read_bytes()
-    for content in (b"", b"no gzip", real[: len(real) // 2]):
+    noise = random.Random(1).randbytes(2000)
+    for content in (b"", b"no gzip", noise, gzip.compress(noise), real[: len(real) // 2]):
         path.write_bytes(content)
         with pytest.raises(CommandError, match="cannot be used as a network"):
             call_command("add_network", "seven", str(path))

@@ -20,7 +20,6 @@ from pytest_django import Settings
 from common.npz import to_bytes
 from common.rows import ARRAYS
 from server.accounts.models import Contributor
-from server.games.models import Game
 from server.games.services import games_audit
 from server.jobs.models import Job
 from server.networks.models import Network, NetworkState
@@ -31,7 +30,7 @@ from server.training.models import TrainingMetric
 from server.training.selectors import Size, activity, sizes, trouble
 from server.training.services import training_slice
 from tests.nets.made_rows import made_rows
-from tests.server.factories import LENGTH, ask, game_form, make_network, upload_training
+from tests.server.factories import LENGTH, accept, ask, game_form, make_network, upload_training
 
 pytestmark = pytest.mark.django_db
 
@@ -71,10 +70,6 @@ def rows(client: Client, anna: Contributor, run: Run) -> None:
         form = game_form(job, num_training_rows="30")
         assert upload_training(client, anna, form, rows=to_bytes(arrays)).status_code == 201
     assert games_audit(accept, limit=10) == 2
-
-
-def accept(game: Game, sgf: bytes, rows: bytes | None) -> None:
-    """A judge that finds nothing."""
 
 
 def crash() -> None:

@@ -11,7 +11,7 @@ from server.errors import InvalidSettings, Unavailable
 from server.networks.selectors import network_by_name
 from server.networks.services import SUFFIX, network_register
 from server.runs.selectors import run_by_name
-from server.training.model_files import describe
+from server.training.model_files import read_model
 
 
 class Command(BaseCommand):
@@ -42,12 +42,11 @@ class Command(BaseCommand):
             raise CommandError(f"there is no run {options['run']!r}; make it by create_run")
         path: Path = options["file"]
         try:
-            described = describe(path)
+            model = read_model(path)
             network = network_register(
                 run=run,
                 name=options["name"] or _name(run.name, path),
-                path=path,
-                architecture=described.architecture,
+                model=model,
                 parent=None if options["parent"] is None else network_by_name(options["parent"]),
                 train_step=options["train_step"],
                 data_rows=options["data_rows"],
@@ -57,7 +56,7 @@ class Command(BaseCommand):
             )
         except (InvalidSettings, Unavailable) as error:
             raise CommandError(str(error)) from None
-        self.stdout.write(f"network {network.name} ({described.architecture}): {network.get_state_display()}")
+        self.stdout.write(f"network {network.name} ({model.architecture}): {network.get_state_display()}")
 
 
 def _name(run: str, path: Path) -> str:

@@ -1,0 +1,390 @@
+"""Could a game have come out of the text of its job? Start, searches, length, resignation and weights of rows.
+
+Knows what a configuration text permits, whoever plays it: KataGo's client has kinds of games that ours lacks, so each
+check asks for what no reading of the text allows, and leaves a margin where chance or printing has a say. Knows nothing
+of the board's rules (`common.replay`) nor of what the rows' targets say (`common.audit_rows`).
+Specification: selfplay.md 2-9, 12; training-data.md 5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from common.audit_report import Findings, Reason
+from common.go.basics import BLACK, WHITE
+from common.go.rules import HandicapBonus, Scoring, komi_text
+from common.parameter_classes import FOREVER, GameInitParameters, SelfplayParameters
+from common.parameters import MatchConfig, SelfplayConfig
+from common.rows import GlobalTarget, Rows
+from common.sgf_record import GameRecord, MoveValues
+
+Config = SelfplayConfig | MatchConfig
+"""What a text says, for either kind of job."""
+
+_PLAIN: Final = ("normal", "handicap", "asym")
+"""Kinds of games that begin on the empty board or with handicap stones; the others begin where a game had led."""
+_FROM_POSITIONS: Final = ("sgfpos", "hintpos", "hintfork")
+"""Kinds that begin at a start position, which no job of ours gives."""
+_KOMI_BOUND: Final = 3.0  # standard deviations; KataGo draws anew beyond
+_KOMI_MARGIN: Final = 20.0  # points by which komi may exceed the board's area
+_LONGEST_OPENING: Final = 30.0
+"""An opening is at most so many times as long as its mean, but for one game in 10^13."""
+_MOST_DEVIATIONS: Final = 6.0
+_DEVIATION_MARGIN: Final = 6.0
+"""A count of chance stays within so many standard deviations and so much more, but for one game in 10^9."""
+_PRINTED_WIN_LOSS: Final = 0.0101  # two printed probabilities, each to 2 decimals
+_PRINTED_WEIGHT: Final = 0.0051
+_SIDE_CHAIN: Final = 4.0 / 3.0  # side positions per one that is queued: each goes on with probability 1/4
+_MOST_HANDICAP: Final = ((10.0, 0), (14.0, 1), (16.0, 2), (17.0, 3), (18.0, 4))
+_LARGEST_HANDICAP: Final = 5
+_DRAW_ROUNDING: Final = 1e-5
+
+
+def move_limit(config: Config) -> int:
+    """After so many searched moves a game is stopped."""
+    return (config.selfplay if isinstance(config, SelfplayConfig) else config.match).max_moves_per_game
+
+
+def searched_moves(record: GameRecord) -> int:
+    """Moves of a record that were searched; the one upon which a player resigned is not part of it."""
+    assert record.info is not None
+    return len(record.moves) - record.info.start_turn
+
+
+def check_text(record: GameRecord, draw_white_wins: float | None, config: Config, findings: Findings) -> None:
+    """Everything of a record that its job's text determines.
+
+    Args:
+        record: of the game, with its root comment.
+        draw_white_wins: what the form says a draw is worth, if it does.
+        config: what the text says.
+        findings: where disagreements go.
+    """
+    selfplay = config.selfplay if isinstance(config, SelfplayConfig) else None
+    _check_board(record, config.init, findings)
+    _check_game_type(record, config.init, selfplay, findings)
+    _check_komi(record, config.init, selfplay, findings)
+    _check_start(record, config, findings)
+    _check_draws(draw_white_wins, config, findings)
+    _check_visits(record, config, findings)
+    searched, limit = searched_moves(record) + int(record.resignation is not None), move_limit(config)
+    findings.expect(
+        searched <= limit, Reason.JOB_LENGTH, f"{searched} searched moves; the job's text stops a game after {limit}"
+    )
+    if record.result is not None and record.result.endswith("+R") and isinstance(config, MatchConfig):
+        _check_resignation(record, config, findings)
+
+
+# ----------------------------------------------------------------------------------------------------------- the start
+
+
+def board_sizes(init: GameInitParameters) -> set[tuple[int, int]]:
+    """Sizes (x, y) that can be drawn."""
+    weighted = list(zip(init.b_sizes_xy or init.b_sizes, init.b_size_rel_probs, strict=True))
+    drawn = [size for size, weight in weighted if weight > 0]
+    if init.b_sizes_xy:
+        return {size for size in drawn if isinstance(size, tuple)}
+    edges = [size for size in drawn if isinstance(size, int)]
+    return {(x, y) for x in edges for y in edges if x == y or init.allow_rectangle_prob > 0}
+
+
+def _check_board(record: GameRecord, init: GameInitParameters, findings: Findings) -> None:
+    size, rules = (record.x_size, record.y_size), record.rules
+    findings.expect(
+        size in board_sizes(init), Reason.JOB_BOARD_SIZE, f"the job's text has no boards of {size[0]}x{size[1]}"
+    )
+    without_button = rules.scoring == Scoring.TERRITORY or False in init.has_buttons
+    holds = (
+        rules.ko in init.ko_rules
+        and rules.scoring in init.scoring_rules
+        and rules.tax in init.tax_rules
+        and rules.suicide in init.multi_stone_suicide_legals
+        and (True in init.has_buttons if rules.has_button else without_button)
+        and rules.white_handicap_bonus == HandicapBonus.ZERO
+        and not rules.friendly_pass_ok
+    )
+    findings.expect(holds, Reason.JOB_RULES, f"the job's text does not draw the rules {rules.to_short(komi=False)}")
+
+
+def _has_handicap(init: GameInitParameters) -> bool:
+    return init.handicap_prob > 0 or init.num_extra_black_fixed is not None
+
+
+def _has_asymmetry(init: GameInitParameters, selfplay: SelfplayParameters | None) -> bool:
+    if selfplay is None:
+        return False
+    with_handicap = _has_handicap(init) and selfplay.handicap_asymmetric_playout_prob > 0
+    return with_handicap or selfplay.normal_asymmetric_playout_prob > 0
+
+
+def game_types(init: GameInitParameters, selfplay: SelfplayParameters | None) -> set[str]:
+    """Kinds of games (``gtype``) that a text can lead to; ``selfplay`` is None for matches."""
+    found = {"normal"}
+    if _has_handicap(init):
+        found.add("handicap")
+    if selfplay is None:
+        return found
+    if _has_asymmetry(init, selfplay):
+        found.add("asym")
+    if Scoring.TERRITORY in init.scoring_rules:
+        found.add("cleanuptraining")
+    if max(selfplay.early_fork_game_prob, selfplay.fork_game_prob, selfplay.seki_fork_hack_prob) > 0:
+        found.add("fork")
+    return found
+
+
+def _check_game_type(
+    record: GameRecord, init: GameInitParameters, selfplay: SelfplayParameters | None, findings: Findings
+) -> None:
+    assert record.info is not None
+    told, doublings = record.info.game_type, abs(record.info.white_doublings or 0.0)
+    findings.expect(
+        told in game_types(init, selfplay), Reason.JOB_GAME_TYPE, f"the job's text leads to no games of type {told}"
+    )
+    most = 0.0
+    if selfplay is not None and _has_asymmetry(init, selfplay):
+        most = math.log2(selfplay.max_asymmetric_ratio)
+    findings.expect(
+        doublings <= most + _DRAW_ROUNDING,
+        Reason.JOB_DOUBLINGS,
+        f"{doublings:g} playout doublings; the job's text gives at most {most:g}",
+    )
+
+
+def _check_komi(
+    record: GameRecord, init: GameInitParameters, selfplay: SelfplayParameters | None, findings: Findings
+) -> None:
+    assert record.info is not None
+    area = record.x_size * record.y_size
+    most = area + _KOMI_MARGIN
+    low, high = -most, most
+    if _has_plain_komi(record, init, selfplay):
+        assert init.komi_mean is not None
+        spreads = [init.komi_stdev]
+        spreads += [init.komi_big_stdev] if init.komi_big_stdev_prob > 0 else []
+        spreads += [init.komi_bigger_stdev] if init.komi_bigger_stdev_prob > 0 else []
+        # On the way, a komi is rounded to a half point beside it.
+        reach = max(spreads) * math.sqrt(area) / 19.0 * _KOMI_BOUND
+        reach += 0.5 if reach > 0 else 0.0
+        low, high = max(low, init.komi_mean - reach), min(high, init.komi_mean + reach)
+        low, high = min(low, most), max(high, -most)
+    avoids_integers = 0.5 if init.komi_allow_integer_prob < 1 else 0.0
+    komi = record.rules.komi
+    findings.expect(
+        low - avoids_integers <= komi <= high + avoids_integers
+        and (init.komi_allow_integer_prob > 0 or not komi.is_integer()),
+        Reason.JOB_KOMI,
+        f"the job's text does not draw the komi {komi_text(komi)} on this board",
+    )
+
+
+def _has_plain_komi(record: GameRecord, init: GameInitParameters, selfplay: SelfplayParameters | None) -> bool:
+    """Whether komi is its mean with noise; else a search may have made it fair, or it came with the position."""
+    assert record.info is not None
+    if init.komi_mean is None or record.info.game_type not in _PLAIN:
+        return False
+    compensated = init.handicap_compensate_komi_prob if _has_handicap(init) else 0.0
+    if selfplay is None:
+        return compensated == 0
+    if _has_asymmetry(init, selfplay):
+        compensated = max(compensated, selfplay.min_asymmetric_compensate_komi_prob)
+    return compensated == 0 and selfplay.compensate_after_policy_init_prob == 0 and not selfplay.fancy_komi_varying
+
+
+def _most_handicap(record: GameRecord, init: GameInitParameters) -> int:
+    """Extra black stones that may stand on this board."""
+    if not _has_handicap(init):
+        return 0
+    edge = math.sqrt(record.x_size * record.y_size) - _DRAW_ROUNDING
+    drawn = next((most for limit, most in _MOST_HANDICAP if edge <= limit), _LARGEST_HANDICAP)
+    return max(drawn, init.num_extra_black_fixed or 0)
+
+
+def _check_start(record: GameRecord, config: Config, findings: Findings) -> None:
+    """Stones, player, phase and opening of a game that began on the empty board, or with handicap stones."""
+    info = record.info
+    assert info is not None
+    if info.game_type not in _PLAIN:
+        return
+    white = sum(colour == WHITE for colour, _, _ in record.stones)
+    extra, most = len(record.stones) - white, _most_handicap(record, config.init)
+    findings.expect(
+        white == 0 and extra <= most and (extra == 0 or info.game_type != "normal"),
+        Reason.JOB_START,
+        f"{extra} black and {white} white stones are set up; a {info.game_type} game of the job has "
+        f"{'none' if info.game_type == 'normal' or most == 0 else f'at most {most} black ones'}",
+    )
+    findings.expect(
+        (record.first_player == BLACK or not record.moves) and info.began_in_phase == 0 and info.first_turn == 0,
+        Reason.JOB_START,
+        f"a {info.game_type} game begins with Black, on turn 0, in the main phase",
+    )
+    longest = longest_opening(record.x_size * record.y_size, config)
+    findings.expect(
+        info.start_turn <= longest,
+        Reason.JOB_START,
+        f"{info.start_turn} moves stand before the first search; the job's text plays at most {longest}",
+    )
+
+
+def longest_opening(area: int, config: Config) -> int:
+    """The most moves that are drawn from the raw policy before the first search, on a board of ``area`` points."""
+    if not isinstance(config, SelfplayConfig) or not config.selfplay.init_games_with_policy:
+        return 0
+    shape = min(1.0, config.selfplay.policy_init_gamma_shape)
+    return math.floor(_LONGEST_OPENING / shape * area * config.selfplay.policy_init_area_prop)
+
+
+def _check_draws(told: float | None, config: Config, findings: Findings) -> None:
+    if told is None or isinstance(config, MatchConfig):
+        return
+    base, radius = config.search.draw_equivalent_wins_for_white, config.init.draw_rand_radius
+    findings.expect(
+        abs(told - base) <= radius + _DRAW_ROUNDING,
+        Reason.JOB_DRAW,
+        f"a draw is worth {told:g} wins to White; the job's text says {base:g}, give or take {radius:g}",
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- the searches
+
+
+def visit_range(config: Config, init: GameInitParameters) -> tuple[int, float]:
+    """Fewest and most visits of a search of a game; infinity where shared subtrees may bring more."""
+    searches = (config.search,) if isinstance(config, SelfplayConfig) else config.bots
+    limits = [search.max_visits for search in searches]
+    if isinstance(config, SelfplayConfig):
+        options = config.selfplay
+        limits += [options.cheap_search_visits] if options.cheap_search_prob > 0 else []
+        limits += [options.reduced_visits_min] if options.reduce_visits else []
+    least, most = float(min(limits)), float(max(limits))
+    if isinstance(config, SelfplayConfig) and _has_asymmetry(init, config.selfplay):
+        ratio = config.selfplay.max_asymmetric_ratio
+        least, most = math.floor(least * 2 / (ratio + 1)), math.ceil(most * 2 * ratio / (ratio + 1))
+    for search in searches:
+        ends_early = (
+            search.max_playouts < search.max_visits
+            or search.max_time < FOREVER
+            or search.futile_visits_threshold > 0
+            or min(search.search_factor_after_one_pass, search.search_factor_after_two_pass) < 1
+        )
+        least = 1.0 if ends_early else least
+        most = math.inf if search.use_graph_search else most
+    # Each thread may finish the playout that it began.
+    return max(1, int(least)), most + max(search.num_search_threads for search in searches)
+
+
+def _searches(record: GameRecord) -> Iterator[tuple[int, MoveValues]]:
+    """Turn and values of each searched move, that of a resignation last."""
+    assert record.info is not None
+    for turn, move in enumerate(record.moves[record.info.start_turn :], start=record.info.start_turn):
+        if move.values is not None:
+            yield turn, move.values
+    if record.resignation is not None:
+        yield len(record.moves), record.resignation
+
+
+def _check_visits(record: GameRecord, config: Config, findings: Findings) -> None:
+    least, most = visit_range(config, config.init)
+    for turn, values in _searches(record):
+        for visits in (values.visits, values.reanalysis_visits):
+            if visits is not None and not least <= visits <= most:
+                findings.add(
+                    Reason.JOB_VISITS,
+                    f"move {turn + 1} was searched with {visits} visits; the job's text has {least} to {most:g}",
+                )
+                return
+
+
+def _check_resignation(record: GameRecord, config: MatchConfig, findings: Findings) -> None:
+    """A player resigns after enough moves, upon its own move, when all of the last searches agree (selfplay.md 9)."""
+    match = config.match
+    loser = WHITE if record.result == "B+R" else BLACK
+    last_mover = record.moves[-1].colour if record.moves else WHITE
+    if record.resignation is not None:
+        last_mover = BLACK if last_mover == WHITE else WHITE
+    values = [search for _, search in _searches(record)]
+    first = 2 + record.x_size * record.y_size // 5
+    recent = [search.win_loss for search in values[-match.resign_consec_turns :]]
+    if not match.allow_resignation:
+        findings.add(Reason.JOB_RESIGNATION, "the job's text does not let players resign")
+    elif len(values) < max(first, match.resign_consec_turns):
+        needed = max(first, match.resign_consec_turns)
+        findings.add(
+            Reason.JOB_RESIGNATION, f"resigned after {len(values)} searched moves; at least {needed} come first"
+        )
+    elif last_mover != loser:
+        findings.add(Reason.JOB_RESIGNATION, "who resigns does so upon the own move")
+    elif not all(
+        (value if loser == WHITE else -value) < match.resign_threshold + _PRINTED_WIN_LOSS for value in recent
+    ):
+        findings.add(
+            Reason.JOB_RESIGNATION,
+            f"the last {match.resign_consec_turns} searches do not all say that the game is lost beyond "
+            f"{match.resign_threshold:g}",
+        )
+
+
+# ------------------------------------------------------------------------------------------------------------ the rows
+
+
+def _most_of_chance(number: float, probability: float) -> float:
+    """What a count of ``number`` tries stays below."""
+    mean = number * probability
+    return min(number, mean + _MOST_DEVIATIONS * math.sqrt(mean * (1 - probability)) + _DEVIATION_MARGIN)
+
+
+def most_weight(turns: int, config: SelfplayConfig) -> tuple[float, float]:
+    """Bounds of the weights of ``turns`` searched turns before they become copies: of their sum, and of each one."""
+    options = config.selfplay
+    full = float(turns) if options.use_reanalyze else _most_of_chance(turns, 1.0 - options.cheap_search_prob)
+    together = full + (turns - full) * options.cheap_search_target_weight
+    shared = options.policy_surprise_data_weight + options.value_surprise_data_weight
+    one = max(1.0, 1.0 - shared + shared * together)
+    return options.scale_data_weight * together, options.scale_data_weight * one
+
+
+def most_side_rows(turns: int, config: SelfplayConfig) -> int:
+    """The most rows of side positions beside ``turns`` searched turns."""
+    options = config.selfplay
+    if options.side_position_prob == 0:
+        return 0
+    queued = _most_of_chance(turns, options.side_position_prob)
+    positions = _SIDE_CHAIN * queued + _MOST_DEVIATIONS * math.sqrt(queued) + _DEVIATION_MARGIN
+    return math.ceil(positions * max(1.0, options.scale_data_weight))
+
+
+def check_row_weights(
+    record: GameRecord, rows: Rows, side_rows: int, config: SelfplayConfig, findings: Findings
+) -> None:
+    """How often turns became rows, how many side rows there are, what rows weigh, and whether leads were estimated."""
+    assert record.info is not None
+    turns = searched_moves(record)
+    weights = np.array([values.weight or 0.0 for _, values in _searches(record)])
+    together, one = most_weight(turns, config)
+    findings.expect(
+        bool(weights.sum() <= together + _PRINTED_WEIGHT * turns) and bool((weights <= one + _PRINTED_WEIGHT).all()),
+        Reason.JOB_WEIGHTS,
+        f"the weights of {turns} turns sum to {weights.sum():.2f}, the largest is {weights.max(initial=0.0):.2f}; "
+        f"the job's text leads to at most {together:.2f} and {one:.2f}",
+    )
+    most = most_side_rows(turns, config)
+    findings.expect(
+        side_rows <= most,
+        Reason.SIDE_ROWS,
+        f"{side_rows} rows of side positions beside {turns} turns; the job's text leads to at most {most}",
+    )
+    if record.info.game_type not in _FROM_POSITIONS:
+        findings.expect_rows(
+            rows.global_targets[:, GlobalTarget.ROW_WEIGHT] == 1, Reason.JOB_WEIGHTS, "column 25 (ROW_WEIGHT) is not 1"
+        )
+    if config.selfplay.estimate_lead_prob == 0:
+        findings.expect_rows(
+            rows.global_targets[:, GlobalTarget.LEAD_WEIGHT] == 0,
+            Reason.LEAD,
+            "a lead was estimated, which the job's text does not ask for",
+        )

@@ -1,0 +1,88 @@
+"""KataGo's own ``contribute`` against our server: games that its move limit stops are counted, in both kinds of job.
+
+Asked where ``TENGEN_KATAGO`` names a KataGo built with distributed support. Before it plays it tests each network, for
+minutes on a CPU, so this is slow.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.installation import CONTRIBUTOR
+from deploy.processes import Child, Program
+from tests.e2e.system import System, running_system
+from tests.katago import katago_program
+from tests.oracles import oracle_path
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(3600)]
+
+LIMIT = 14
+TEXT = f"bSizes = 7\nbSizeRelProbs = 1\nmaxVisits = 8\nmaxMovesPerGame = {LIMIT}\n"
+SUITABLE_NET = "nets/b7c96h3tfrs-test5-cnorm.bin.gz"
+"""The one small network that passes the client's own test before each upload (contribute-protocol.md 8.1)."""
+OTHER_NET = "nets/random/b3c32-bn-v12-r1.bin.gz"
+PATIENCE_S = 3000.0
+SERVER = ("web", "audit", "beat")
+GAMES = 4
+
+
+@pytest.fixture(scope="module")
+def system() -> Iterator[System]:
+    katago_program()
+    with running_system(
+        "limit",
+        *("--data-board-len", "7", "--architecture", "b2c32", "--gate-games", "40", "--gating-share", "0.5"),
+        texts="7x7",
+        selfplay=TEXT + "cheapSearchVisits = 4\nreducedVisitsMin = 4\n",
+        gating=TEXT,
+        training={},
+        patience_s=PATIENCE_S,
+    ) as running:
+        manage = running.installation.manage
+        manage("add_network", "limit", str(oracle_path(SUITABLE_NET)), "--seed", "--suits-katago-client")
+        manage("add_network", "limit", str(oracle_path(OTHER_NET)))
+        for program in running.installation.server_programs():
+            if program.name in SERVER:
+                running.children[program.name] = Child(program, running.installation.logs, program.environment)
+        yield running
+
+
+def contribute(system: System, folder: Path) -> Program:
+    """KataGo's client in ``folder``, as the installation's contributor."""
+    installation = system.installation
+    folder.mkdir()
+    config = folder / "contribute.cfg"
+    config.write_text(
+        f"serverUrl = {installation.url}\nusername = {CONTRIBUTOR}\n"
+        f'password = "{installation.secrets["contributor"]}"\nmaxSimultaneousGames = 2\n'
+        f"watchOngoingGameInFile = false\nhomeDataDir = {folder}\n"
+    )
+    command = [str(katago_program()), "contribute", "-config", str(config), "-base-dir", str(folder / "base")]
+    return Program("katago", command, os.environ.copy(), stop_signal=signal.SIGINT, stop_within_s=30)
+
+
+def test_games_that_reach_the_move_limit_are_counted(system: System) -> None:
+    program = contribute(system, system.installation.folder / "katago")
+    system.children["katago"] = Child(program, system.installation.logs, program.environment)
+    for kind in ("training", "rating"):
+        stopped = f"from games_game where kind = '{kind}' and state = 'counted' and game_length >= {LIMIT}"
+        system.wait_until(
+            lambda stopped=stopped: system.one(f"select count(*) {stopped} and winner = '0'") >= GAMES,
+            f"counted {kind} games of KataGo's client",
+        )
+    refused = system.ask("select kind, reason_code, reason from games_game where state = 'refused'")
+    assert refused == []
+    (gate,) = system.ask(
+        "select g.played, g.half_points, count(*), sum(case winner when '0' then 1 else 0 end) from jobs_gate g"
+        " join jobs_job j on j.gate_id = g.id join games_game p on p.job_id = j.id and p.state = 'counted'"
+        " where g.state = 'open' group by g.id"
+    )
+    played, half_points, games, drawn = gate
+    assert played == games
+    assert drawn <= half_points <= drawn + 2 * (games - drawn)
+    print("counted:", system.ask("select kind, winner, count(*) from games_game where state = 'counted' group by 1, 2"))
