@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from pathlib import Path
 
 from celery import Celery
+from celery.signals import worker_init
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
-from server import broker
+from server import broker, environment
 
 logger = logging.getLogger(__name__)
 
 broker.install()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.settings")
+if sys.argv[0].endswith(("/celery", "/celery/__main__.py")):  # the program: whoever else imports this may need neither
+    try:
+        environment.check()
+    except ImproperlyConfigured as error:
+        raise SystemExit(f"celery: {error}") from None
 app = Celery("tengen")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
@@ -35,11 +43,21 @@ def send_hint(task: str) -> bool:
 
 
 def make_broker_folders() -> None:
-    """Make the folders of the file broker, which expects to find them; other brokers need nothing."""
+    """Make the folders of the file broker, which expects to find them, and tidy them; other brokers need nothing."""
     options = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
     for key in ("data_folder_in", "data_folder_out", "control_folder"):
         if key in options:
             Path(options[key]).mkdir(parents=True, exist_ok=True)
+            broker.sweep(Path(options[key]))
+
+
+@worker_init.connect
+def refuse_without_tables(**_: object) -> None:
+    """End a worker whose every task would fail. One whose database is away waits for it."""
+    from server.tables import missing_tables
+
+    if missing := missing_tables():
+        raise SystemExit(f"celery: {missing}")
 
 
 make_broker_folders()
