@@ -35,7 +35,13 @@ logger = logging.getLogger(__name__)
 
 
 class Channel(filesystem.Channel):
-    """A channel whose files appear complete."""
+    """A channel whose files appear complete; its folders are made, and tidied, when it is opened."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for folder in {Path(self.data_folder_in), Path(self.data_folder_out), Path(self.control_folder)}:
+            folder.mkdir(parents=True, exist_ok=True)
+            sweep(folder)
 
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]  # kombu's own bases disagree
         name = f"{time_ns():020d}_{uuid.uuid4()}.{queue}.msg"

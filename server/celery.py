@@ -13,7 +13,6 @@ from pathlib import Path
 
 from celery import Celery
 from celery.signals import worker_init
-from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from server import broker, environment
@@ -42,15 +41,6 @@ def send_hint(task: str) -> bool:
     return True
 
 
-def make_broker_folders() -> None:
-    """Make the folders of the file broker, which expects to find them, and tidy them; other brokers need nothing."""
-    options = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
-    for key in ("data_folder_in", "data_folder_out", "control_folder"):
-        if key in options:
-            Path(options[key]).mkdir(parents=True, exist_ok=True)
-            broker.sweep(Path(options[key]))
-
-
 @worker_init.connect
 def refuse_without_tables(**_: object) -> None:
     """End a worker whose every task would fail. One whose database is away waits for it."""
@@ -58,6 +48,3 @@ def refuse_without_tables(**_: object) -> None:
 
     if missing := missing_tables():
         raise SystemExit(f"celery: {missing}")
-
-
-make_broker_folders()

@@ -113,9 +113,10 @@ def database_settings(url: str) -> dict[str, Any]:
 
 
 _DATABASE_URL = env.str("DATABASE_URL", default="")
-_NO_DATABASE = {"ENGINE": "django.db.backends.dummy"}  # says so at its first use; programs say it before they start
+# Without a name, Django says so at the first use; our programs say it before they start.
+_NO_DATABASE = {"ENGINE": "django.db.backends.postgresql", "NAME": ""}
 DATABASES = {"default": database_settings(_DATABASE_URL) if _DATABASE_URL else _NO_DATABASE}
-if _DATABASE_URL and DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
+if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL: postgresql://user:password@host:port/name")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -32,8 +32,6 @@ def no_bindings_of_another_folder() -> None:
 def connect(folder: Path) -> Connection:
     broker.install()
     options = {"data_folder_in": str(folder / "m"), "data_folder_out": str(folder / "m"), "polling_interval": 0.01}
-    for name in ("m", "c"):
-        (folder / name).mkdir(exist_ok=True)
     options["control_folder"] = str(folder / "c")
     return Connection("filesystem://localhost", transport_options=options)  # type: ignore[no-untyped-call]
 
