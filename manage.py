@@ -7,7 +7,15 @@ import os
 import sys
 from typing import Final
 
-WITHOUT_ENVIRONMENT: Final = ("check", "collectstatic", "compilemessages", "help", "makemessages", "spectacular", "version")
+WITHOUT_ENVIRONMENT: Final = (
+    "check",
+    "collectstatic",
+    "compilemessages",
+    "help",
+    "makemessages",
+    "spectacular",
+    "version",
+)
 """Commands that need no secret and ask no database."""
 
 
@@ -40,7 +48,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _say(text: str) -> int:
-    print(f"manage.py: {text}", file=sys.stderr)
+    sys.stderr.write(f"manage.py: {text}\n")
     return 1
 
 

@@ -4,8 +4,8 @@
 both start the same processes. Nothing here waits for the user or prints.
 
 The folder: ``postgres/`` the database, ``data/`` files and messages, ``client/`` the volunteer's spool and networks,
-``logs/`` one log per program, ``secrets.json`` (readable by its owner alone) the passwords that were made. All of it may
-lie in a folder of any name in which PostgreSQL can work (`server.database`).
+``logs/`` one log per program, ``secrets.json`` (readable by its owner alone) the passwords that were made. All of it
+may lie in a folder of any name in which PostgreSQL can work (`server.database`).
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def install() -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what processes that were killed left in ``folder``: half-written files, and messages taken but not read."""
+    """Remove what killed processes left in ``folder``: half-written files, and messages taken but not read."""
     for path in folder.glob(".*"):
         try:
             if path.stat().st_mtime < time() - ABANDONED_S:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from pathlib import Path
 
 from celery import Celery
 from celery.signals import worker_init

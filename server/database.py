@@ -14,6 +14,7 @@ process that used it ended. Knows nothing of Django.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import logging
@@ -86,6 +87,9 @@ def stop(folder: str | os.PathLike[str]) -> None:
 
     arguments = ("-w", "-m", "fast", "-D", str(path), "stop")
     pgexec("pg_ctl", arguments, bin_path=server.bin_path, user=server.system_user)
+    if (folder_of_socket := _socket_folder(path)) != path:
+        with contextlib.suppress(OSError):  # it may be another's, or hold something else
+            folder_of_socket.rmdir()
 
 
 def is_running(folder: str | os.PathLike[str]) -> bool:

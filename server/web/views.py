@@ -20,8 +20,8 @@ from server.jobs import selectors as jobs
 from server.networks import selectors as networks
 from server.ratings import selectors as ratings
 from server.runs import selectors as runs
-from server.training import selectors as training
 from server.tables import MIGRATE, is_missing_table
+from server.training import selectors as training
 from server.web import charts, viewer
 
 PER_PAGE: Final = 50

@@ -127,7 +127,9 @@ def test_what_a_killed_supervisor_left_is_found_and_ended(tmp_path: Path) -> Non
 
 
 def test_a_leftover_that_does_not_listen_is_killed(tmp_path: Path) -> None:
-    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
+    code = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
+    )
     left = child(tmp_path, code)
     wait_for(left.log_path, "deaf")
     end_leftovers(tmp_path, patience_s=0.2)

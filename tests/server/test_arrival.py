@@ -76,7 +76,9 @@ def test_the_largest_body_is_waited_for() -> None:
     assert Arrival().add(request(f"content-length: 000{MAX_BODY_BYTES}")) is Next.WAIT
 
 
-@pytest.mark.parametrize(("header", "status"), [("Transfer-Encoding: chunked", 411), ("X: " + "x" * MAX_HEAD_BYTES, 431)])
+@pytest.mark.parametrize(
+    ("header", "status"), [("Transfer-Encoding: chunked", 411), ("X: " + "x" * MAX_HEAD_BYTES, 431)]
+)
 def test_other_refusals_say_why(header: str, status: int) -> None:
     data = request(header)[:-4] if status == 431 else request(header)
     refused = Arrival().add(data)

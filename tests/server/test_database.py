@@ -69,7 +69,7 @@ NAMES = (
 """Names of folders: each has something that an address, libpq, a shell or a decoder may take for its own."""
 TOGETHER = (
     "my a&b, what?; it's 50% %41%2c #1 @host:80 a=b+c",
-    "-D $HOME `id` \"so\" \\ (a) [b] {c} * ~ ",
+    '-D $HOME `id` "so" \\ (a) [b] {c} * ~ ',
     "盘面 é " + "long" * 40,
 )
 """The same in three names, for a start of each."""
@@ -88,6 +88,8 @@ def test_a_folder_may_have_any_name(name: str, folder: Path) -> None:
     finally:
         database.stop(path)
     assert not database.is_running(path)
+    assert path.exists()
+    assert not Path(database_settings(expected)["HOST"]).exists(), "the socket's folder goes with the server"
 
 
 @pytest.mark.parametrize("name", [*NAMES, *TOGETHER])
