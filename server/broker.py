@@ -129,15 +129,17 @@ class Channel(filesystem.Channel):
         with self._locked_tables():
             table = self._table(exchange)
             if entry not in table:
-                _write(self._exchange_file(exchange), dumps([entry, *table]), keep=True)
+                table.insert(0, entry)
+            if table != self._read_table(exchange):
+                _write(self._exchange_file(exchange), dumps(table), keep=True)
 
     def _delete(self, queue: str, exchange: str, routing_key: str, pattern: str, *args: Any, **kwargs: Any) -> None:
         self._purge(queue)
         entry = filesystem.exchange_queue_t(routing_key or "", pattern or "", queue or "")
         with self._locked_tables():
-            table = self._table(exchange)
-            if entry in table:
-                _write(self._exchange_file(exchange), dumps([other for other in table if other != entry]), keep=True)
+            table = [other for other in self._table(exchange) if other != entry]
+            if table != self._read_table(exchange):
+                _write(self._exchange_file(exchange), dumps(table), keep=True)
 
     @contextmanager
     def _locked_tables(self) -> Iterator[None]:

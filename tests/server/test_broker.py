@@ -120,6 +120,7 @@ DAMAGED = {
 def test_a_damaged_table_is_made_again_while_everything_goes_on(damage: str, tmp_path: Path) -> None:
     table = tmp_path / "c" / "work.exchange"
     with connect(tmp_path) as connection, connection.SimpleQueue("work") as queue:
+        assert table.exists(), "it is there with the binding, before anything is sent"
         queue.put("first")
         whole = table.read_bytes()
         table.write_bytes(DAMAGED[damage])
