@@ -60,7 +60,8 @@ class Block:
 def blocks(document: str) -> list[Block]:
     """All commands of a document, as it stands."""
     found: list[Block] = []
-    section, fence, prose = "", None, ""
+    section, prose = "", ""
+    fence: list[str] | None = None
     for line in [*(ROOT / document).read_text(encoding="utf-8").splitlines(), ""]:
         if line.startswith(_FENCE):
             if fence is None:
