@@ -47,7 +47,7 @@ class Channel(filesystem.Channel):
         name = f"{time_ns():020d}_{uuid.uuid4()}.{queue}.msg"
         _write(Path(self.data_folder_out) / name, dumps(payload))
 
-    def _get(self, queue: str, **_: Any) -> Any:
+    def _get(self, queue: str, timeout: Any = None) -> Any:
         """The next message of a queue that can be read. What cannot be read is removed, with a warning."""
         folder = Path(self.data_folder_in)
         for name in sorted(os.listdir(folder)):

@@ -99,9 +99,10 @@ class Shell:
 
     def start(self, name: str, command: str) -> Child:
         """Run a command that lasts, in a terminal of its own."""
-        moved = f"cd {shlex.quote(str(self.folder))}\n"
-        script = self.script(command)
-        program = Program(name, [*script[:-1], moved + script[-1].rsplit("\nexport -p", 1)[0]])
+        *shell, script = self.script(command)
+        before, lasting, _ = script.split("\n")
+        moved = f"cd {shlex.quote(str(self.folder))}"
+        program = Program(name, [*shell, f"{moved}\n{before}\nexec {lasting}"])  # signals reach it, not the shell
         return Child(program, self._state.parent, self.environment)
 
 
