@@ -28,8 +28,18 @@ from rich.markup import escape
 from rich.table import Table
 
 from client.contribute.warmup import ensure_compiled
-from deploy.installation import CONTRIBUTOR, MAINTAINER, ROOT, Installation, RunPlan, SetupError, check_port
-from deploy.processes import Child, ProcessFailedError, Program
+from deploy.installation import (
+    CONTRIBUTOR,
+    LOG_FOLDER,
+    MAINTAINER,
+    ROOT,
+    SECRETS_FILE,
+    Installation,
+    RunPlan,
+    SetupError,
+    check_port,
+)
+from deploy.processes import Child, ProcessFailedError, Program, end_leftovers
 
 if TYPE_CHECKING:  # needs Django, which is set up only once the database runs
     from deploy.status import RunStatus
@@ -64,6 +74,9 @@ def main(arguments: list[str] | None = None) -> int:
         signal.signal(number, lambda *_: stop.set())
     try:
         with _only_one(options.data):
+            # What a killed demo left would hold the port and go on beside the new programs.
+            if left := end_leftovers(options.data / LOG_FOLDER):
+                say(console, f"ended what an earlier demo had left: {len(left)} processes")
             if options.port:
                 check_port(options.port)
             return run(options.data, options.port, options.hours, stop, console)
@@ -73,6 +86,11 @@ def main(arguments: list[str] | None = None) -> int:
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}{_keep_traceback(options.data)}"
     console.print(f"[red]the demo cannot go on:[/red] {escape(reason)}", highlight=False, soft_wrap=True)
     return 1
+
+
+def say(console: Console, text: str) -> None:
+    """Print as it is: the name of a folder may look like markup."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -123,7 +141,7 @@ def run(folder: Path, port: int, hours: float | None, stop: threading.Event, con
             _start_and_watch(installation, programs, hours, stop, console)
         summary = _status()
     line = "no summary: the database does not answer" if summary is None else _line(summary)
-    console.print(f"{line}\nrun `make demo` again to go on from here", highlight=False, soft_wrap=True)
+    say(console, f"{line}\nrun `make demo` again to go on from here")
     return 0
 
 
@@ -175,14 +193,13 @@ def _wait_until_ready(url: str, children: list[Child], stop: threading.Event) ->
 
 def _announce(installation: Installation, console: Console) -> None:
     secrets = installation.secrets
-    console.print(
+    say(
+        console,
         f"ready: {installation.url}/   pages of the run, networks, games\n"
         f"       {installation.url}/admin/   as {MAINTAINER} with the password {secrets['maintainer']}\n"
         f"       the client plays as {CONTRIBUTOR} with the password {secrets['contributor']}\n"
-        f"       passwords are kept in {installation.folder / 'secrets.json'}, logs in {installation.logs}\n"
+        f"       passwords are kept in {installation.folder / SECRETS_FILE}, logs in {installation.logs}\n"
         "Ctrl-C stops everything; the next `make demo` goes on from there",
-        highlight=False,
-        soft_wrap=True,
     )
 
 
@@ -198,7 +215,7 @@ def _watch(
             _keep_database(installation, stop, console)
             for child in children:
                 if child.keep_alive():
-                    console.print(f"{child.program.name} ended and was started again; see {child.log_path}")
+                    say(console, f"{child.program.name} ended and was started again; see {child.log_path}")
             now = time.monotonic()
             status = _status() if console.is_terminal or now >= next_line else None
             if status is not None:
@@ -232,7 +249,7 @@ def _display(console: Console) -> Iterator[Callable[[RunStatus, float], None]]:
             if live is not None:
                 live.update(_table(status, elapsed), refresh=True)
             else:
-                console.print(f"{_clock(elapsed)}  {_line(status)}", highlight=False, soft_wrap=True)
+                say(console, f"{_clock(elapsed)}  {_line(status)}")
 
         yield show
 

@@ -4,7 +4,8 @@
 both start the same processes. Nothing here waits for the user or prints.
 
 The folder: ``postgres/`` the database, ``data/`` files and messages, ``client/`` the volunteer's spool and networks,
-``logs/`` one log per program, ``secrets.json`` (readable by its owner alone) the passwords that were made.
+``logs/`` one log per program, ``secrets.json`` (readable by its owner alone) the passwords that were made. All of it
+may lie in a folder of any name in which PostgreSQL can work (`server.database`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from deploy.processes import Program
 from server import database
@@ -31,6 +32,11 @@ CLIENT_STOP_S: Final = 30.0
 CLIENT_NICENESS: Final = 5
 """Its games take whatever server and trainer leave."""
 TRAINER_STOP_S: Final = 90.0
+LOG_FOLDER: Final = "logs"
+SECRETS_FILE: Final = "secrets.json"
+_BYTES: Final = {"secret_key": 50, "contributor": 12, "maintainer": 12}
+_NEW: Final = "new"
+"""Key in the secrets as long as the accounts do not have these passwords."""
 
 
 class SetupError(RuntimeError):
@@ -50,10 +56,10 @@ class Installation:
 
     def __init__(self, folder: Path, port: int = 0, extra_environment: dict[str, str] | None = None) -> None:
         self.folder = folder.resolve()
-        self.logs = self.folder / "logs"
+        self.logs = self.folder / LOG_FOLDER
         self.logs.mkdir(parents=True, exist_ok=True)
         self.port = port or _free_port()
-        self.secrets = self._load_secrets()
+        self.secrets = load_secrets(self.folder / SECRETS_FILE)
         self._extra = extra_environment or {}
         self._database_url = ""
 
@@ -109,9 +115,13 @@ class Installation:
         """
         self.manage("migrate", "--noinput", "--verbosity", "0")
         self.manage("create_run", plan.name, "--if-missing", *plan.arguments)
-        account = ("add_contributor", "--if-missing", "--password-stdin")
+        # Only new passwords are put over old ones: a maintainer may have changed theirs in the admin pages.
+        known = "--set-password" if _NEW in self.secrets else "--if-missing"
+        account = ("add_contributor", known, "--password-stdin")
         self.manage(*account, CONTRIBUTOR, typed=self.secrets["contributor"])
         self.manage(*account, MAINTAINER, "--maintainer", typed=self.secrets["maintainer"])
+        if self.secrets.pop(_NEW, ""):
+            _write_secrets(self.folder / SECRETS_FILE, self.secrets)
 
     def manage(self, *arguments: str, typed: str = "") -> str:
         """Run a management command that reads ``typed`` and return what it printed.
@@ -138,18 +148,8 @@ class Installation:
             Program(
                 "web",
                 [
-                    *(sys.executable, "-m", "gunicorn", "server.wsgi", "--bind", f"127.0.0.1:{self.port}"),
-                    *(
-                        "--workers",
-                        "1",
-                        "--threads",
-                        "4",
-                        "--timeout",
-                        "60",
-                        "--no-control-socket",
-                        "--chdir",
-                        str(ROOT),
-                    ),
+                    *(sys.executable, "-m", "gunicorn", "server.wsgi", "--config", str(ROOT / "gunicorn.conf.py")),
+                    *("--chdir", str(ROOT), "--bind", f"127.0.0.1:{self.port}", "--workers", "1"),
                 ],
                 environment,
             ),
@@ -158,7 +158,7 @@ class Installation:
                 [*celery, "worker", "-Q", "audit,ratings", "-n", "audit@%h", "--pool", "solo", "-l", "INFO", *quiet],
                 environment,
             ),
-            Program("beat", [*celery, "beat", "-s", str(self.folder / "data" / "beat"), "--pidfile="], environment),
+            Program("beat", [*celery, "beat"], environment),
             self.trainer_program(),
         ]
 
@@ -193,20 +193,28 @@ class Installation:
             niceness=CLIENT_NICENESS,
         )
 
-    def _load_secrets(self) -> dict[str, str]:
-        path = self.folder / "secrets.json"
-        if path.exists():
-            loaded: dict[str, Any] = json.loads(path.read_text())
-            return {str(key): str(value) for key, value in loaded.items()}
-        made = {
-            "secret_key": secrets.token_urlsafe(50),
-            "contributor": secrets.token_urlsafe(12),
-            "maintainer": secrets.token_urlsafe(12),
-        }
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "w") as file:
-            json.dump(made, file, indent=1)
+
+def load_secrets(path: Path) -> dict[str, str]:
+    """The passwords of an installation; made, and marked as new, where the file is missing or damaged."""
+    try:
+        loaded = json.loads(path.read_bytes())
+        return {name: str(loaded[name]) for name in _BYTES} | ({_NEW: "yes"} if _NEW in loaded else {})
+    except (FileNotFoundError, ValueError, TypeError, KeyError):  # a power cut may leave an empty file
+        made = {name: secrets.token_urlsafe(count) for name, count in _BYTES.items()} | {_NEW: "yes"}
+        _write_secrets(path, made)
         return made
+
+
+def _write_secrets(path: Path, values: dict[str, str]) -> None:
+    """Write the file so that it is there whole, and for its owner alone, or not at all."""
+    temporary = path.with_suffix(".new")
+    temporary.unlink(missing_ok=True)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w") as file:
+        json.dump(values, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
 
 
 def check_port(port: int) -> None:

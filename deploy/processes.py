@@ -1,7 +1,9 @@
 """Child processes that are kept running, and stopped in order. Knows nothing of what they do.
 
 Each child leads a process group of its own, so the terminal's Ctrl-C reaches the supervisor alone, and what a child
-started goes with it. Its output goes to a file in the log folder.
+started goes with it, also where the child was killed and can no longer end it. Its output goes to a file in the log
+folder. All of them carry that folder's name in their environment, by which the next supervisor finds and ends what a
+killed one left (`end_leftovers`).
 """
 
 from __future__ import annotations
@@ -16,10 +18,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import psutil  # type: ignore[import-untyped]
+
 MAX_RESTARTS: Final = 5
 RESTART_WINDOW_S: Final = 300.0
 KILL_AFTER_S: Final = 20.0
+LEFTOVER_S: Final = 10.0
 POLL_S: Final = 0.1
+MARK: Final = "TENGEN_LOG_FOLDER"
+"""Variable that children carry; its value is the log folder."""
 
 
 class ProcessFailedError(RuntimeError):
@@ -44,7 +51,7 @@ class Child:
     def __init__(self, program: Program, log_folder: Path, environment: Mapping[str, str]) -> None:
         self.program = program
         self.log_path = log_folder / f"{program.name}.log"
-        self._environment = dict(environment) | dict(program.environment)
+        self._environment = dict(environment) | dict(program.environment) | {MARK: _mark(log_folder)}
         self._starts: list[float] = []
         self._process = self._start()
 
@@ -65,6 +72,7 @@ class Child:
         """
         if self.running():
             return False
+        self._kill_group()  # a worker whose master was killed would keep the port
         now = time.monotonic()
         self._starts = [start for start in self._starts if now - start < RESTART_WINDOW_S]
         if len(self._starts) > MAX_RESTARTS:
@@ -93,8 +101,7 @@ class Child:
 
     def kill(self) -> None:
         """End the process and whatever is left of its group, at once."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._kill_group()
         self._process.wait()
 
     def stop(self, meanwhile: Callable[[], None] = lambda: None) -> None:
@@ -102,6 +109,10 @@ class Child:
         self.signal(self.program.stop_signal)
         self.wait(self.program.stop_within_s, meanwhile)
         self.kill()
+
+    def _kill_group(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._starts.append(time.monotonic())
@@ -117,6 +128,38 @@ class Child:
                 env=self._environment,
                 start_new_session=True,
             )
+
+
+def end_leftovers(log_folder: Path, patience_s: float = LEFTOVER_S) -> list[str]:
+    """End what an earlier supervisor of the same log folder left behind because it was killed itself.
+
+    Call it only while no other supervisor can be at work there. They are asked to stop, and killed after
+    ``patience_s``; returns the names of the ended programs.
+    """
+    own = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+    left = [process for process in psutil.process_iter() if process.pid not in own and _marked(process, log_folder)]
+    names = []
+    for process in left:
+        with contextlib.suppress(psutil.Error):
+            names.append(process.name())
+            process.terminate()
+    _, alive = psutil.wait_procs(left, patience_s)
+    for process in alive:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(alive, patience_s)
+    return names
+
+
+def _marked(process: psutil.Process, log_folder: Path) -> bool:
+    try:
+        return bool(process.environ().get(MARK) == _mark(log_folder))
+    except (psutil.Error, OSError):  # somebody else's, or gone
+        return False
+
+
+def _mark(log_folder: Path) -> str:
+    return str(log_folder.resolve())
 
 
 def tail(path: Path, lines: int = 15) -> str:

@@ -10,11 +10,11 @@ COPY requirements.txt requirements.lock ./
 COPY client/requirements.txt client/requirements.txt
 RUN pip install --no-cache-dir --constraint requirements.lock --index-url ${TORCH_INDEX} torch \
  && pip install --no-cache-dir --constraint requirements.lock -r requirements.txt
-COPY manage.py LICENSE ./
+COPY manage.py gunicorn.conf.py LICENSE ./
 COPY common common
 COPY nets nets
 COPY server server
-RUN SECRET_KEY=build DATABASE_URL=postgresql:///unused python manage.py collectstatic --noinput \
+RUN python manage.py collectstatic --noinput \
  && mkdir -p /data && chown tengen /data
 USER tengen
 ENV TENGEN_CACHE_DIR=/tmp/tengen PYTHONUNBUFFERED=1

@@ -26,6 +26,7 @@ from rest_framework.views import APIView, exception_handler
 from common.wire import MAX_BODY_BYTES, ErrorAnswer, ErrorCode
 from common.wire_base import FormMessage
 from server.errors import GameRefused, Refused
+from server.tables import MIGRATE, is_missing_table
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +63,9 @@ def handle_exception(error: Exception, context: dict[str, Any]) -> Response:
     if isinstance(error, (OperationalError, InterfaceError)):
         logger.error("database is away: %s", error)
         return error_answer(503, "the server's database is away at the moment; try again", ErrorCode.RETRY)
+    if is_missing_table(error):
+        logger.error(MIGRATE)
+        return error_answer(503, "the server's database is not set up yet; try again later", ErrorCode.RETRY)
     if isinstance(error, SuspiciousOperation):
         return error_answer(400, f"malformed request: {error}", ErrorCode.RETRY)
     answer = exception_handler(error, context)

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import logging
 import os
-from pathlib import Path
+import sys
 
 from celery import Celery
-from django.conf import settings
+from celery.signals import worker_init
+from django.core.exceptions import ImproperlyConfigured
 
-from server import broker
+from server import broker, environment
 
 logger = logging.getLogger(__name__)
 
 broker.install()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.settings")
+if sys.argv[0].endswith(("/celery", "/celery/__main__.py")):  # the program: whoever else imports this may need neither
+    try:
+        environment.check()
+    except ImproperlyConfigured as error:
+        raise SystemExit(f"celery: {error}") from None
 app = Celery("tengen")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
@@ -34,12 +40,10 @@ def send_hint(task: str) -> bool:
     return True
 
 
-def make_broker_folders() -> None:
-    """Make the folders of the file broker, which expects to find them; other brokers need nothing."""
-    options = getattr(settings, "CELERY_BROKER_TRANSPORT_OPTIONS", {})
-    for key in ("data_folder_in", "data_folder_out", "control_folder"):
-        if key in options:
-            Path(options[key]).mkdir(parents=True, exist_ok=True)
+@worker_init.connect
+def refuse_without_tables(**_: object) -> None:
+    """End a worker whose every task would fail. One whose database is away waits for it."""
+    from server.tables import missing_tables
 
-
-make_broker_folders()
+    if missing := missing_tables():
+        raise SystemExit(f"celery: {missing}")

@@ -3,8 +3,8 @@
 ================== ============================================================================= =====================
 variable           meaning                                                                       default
 ================== ============================================================================= =====================
-SECRET_KEY         long random text that signs sessions; required by web and workers              none
-DATABASE_URL       ``postgresql://user:password@host:port/name``                                  the local socket
+SECRET_KEY         long random text that signs sessions; required                                 none
+DATABASE_URL       ``postgresql://user:password@host:port/name``; required                        none
 BROKER_URL         Celery's broker: ``amqp://…``, or ``filesystem://`` for one machine            ``filesystem://``
 DATA_DIR           folder for uploaded files, and for the file broker's messages                  ``data`` here
 ALLOWED_HOSTS      names by which the server is reached, separated by commas                      none
@@ -25,6 +25,7 @@ DEBUG              Django's debug pages; never for a server that others reach   
 from __future__ import annotations
 
 import importlib.util
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,10 @@ def database_settings(url: str) -> dict[str, Any]:
     return parsed | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
 
 
-DATABASES = {"default": database_settings(env.str("DATABASE_URL", default="") or "postgresql:///tengen")}
+_DATABASE_URL = env.str("DATABASE_URL", default="")
+# Without a name, Django says so at the first use; our programs say it before they start.
+_NO_DATABASE = {"ENGINE": "django.db.backends.postgresql", "NAME": ""}
+DATABASES = {"default": database_settings(_DATABASE_URL) if _DATABASE_URL else _NO_DATABASE}
 if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL: postgresql://user:password@host:port/name")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -242,9 +246,12 @@ def _every(seconds: float, task: str) -> dict[str, Any]:
 
     Beat may wait, and has to: it renews its connection to a broker that was restarted only where it sends again.
     """
-    return {"task": task, "schedule": seconds, "options": {"expires": seconds, "retry": True}}
+    long_ago = datetime(2000, 1, 1, tzinfo=UTC)
+    return {"task": task, "schedule": seconds, "last_run_at": long_ago, "options": {"expires": seconds, "retry": True}}
 
 
+# Without a file that a power cut could damage: everything is due at beat's start, and finds nothing to do, or does it.
+CELERY_BEAT_SCHEDULER = "celery.beat.Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "audit what a lost message left": _every(10.0, "server.games.tasks.audit_pending"),
     "remove half-written files": _every(3600.0, "server.games.tasks.sweep"),

@@ -28,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Point Django to a database that need not run yet, and to a folder of this test run."""
     os.environ.setdefault("SECRET_KEY", "for tests")
     if _OWN_DATABASE:
-        url = f"postgresql://postgres:@/postgres?host={_POSTGRES}"
+        url = database.address(_POSTGRES)
         os.environ["DATABASE_URL"] = os.environ["TENGEN_TEST_DATABASE"] = url
     os.environ["DATA_DIR"] = str(_FOLDER / "data")
     settings.SECRET_KEY = os.environ["SECRET_KEY"]
@@ -55,5 +55,4 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def django_db_modify_db_settings() -> None:
     """Start PostgreSQL; pytest-django asks for this before it makes the test database."""
     if _OWN_DATABASE:
-        url = database.start(_POSTGRES, durable=False)
-        settings.DATABASES["default"]["HOST"] = database_settings(url)["HOST"]
+        database.start(_POSTGRES, durable=False)

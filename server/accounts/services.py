@@ -1,4 +1,4 @@
-"""Making contributors."""
+"""Making contributors, and their passwords."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import secrets
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -27,14 +28,31 @@ def contributor_create(
         raise InvalidSettings(f"user name {username!r}: 3 to 60 letters, digits and '.', '+', '-', '_' are allowed")
     if user_model.objects.filter(username=username).exists():
         raise InvalidSettings(f"user name {username!r} is taken")
-    if password is None:
-        password = secrets.token_urlsafe(12)
     user = user_model(username=username, is_staff=is_staff, is_superuser=is_staff)
-    try:
-        validate_password(password, user)
-    except ValidationError as error:
-        raise InvalidSettings(" ".join(error.messages)) from None
+    password = _checked(password, user)
     with transaction.atomic():
         user.set_password(password)
         user.save()
         return Contributor.objects.create(user=user), password
+
+
+def password_set(contributor: Contributor, password: str | None = None) -> str:
+    """Give a contributor a new password, and return it: the given one, or one that is made up.
+
+    Raises:
+        InvalidSettings: the password is too weak.
+    """
+    password = _checked(password, contributor.user)
+    contributor.user.set_password(password)
+    contributor.user.save(update_fields=["password"])
+    return password
+
+
+def _checked(password: str | None, user: AbstractBaseUser) -> str:
+    if password is None:
+        return secrets.token_urlsafe(12)
+    try:
+        validate_password(password, user)  # type: ignore[arg-type]  # the stubs ask for the one user model of a project
+    except ValidationError as error:
+        raise InvalidSettings(" ".join(error.messages)) from None
+    return password

@@ -20,6 +20,7 @@ from server.jobs import selectors as jobs
 from server.networks import selectors as networks
 from server.ratings import selectors as ratings
 from server.runs import selectors as runs
+from server.tables import MIGRATE, is_missing_table
 from server.training import selectors as training
 from server.web import charts, viewer
 
@@ -143,8 +144,14 @@ def _page(request: HttpRequest, found: QuerySet[Any]) -> Page[Any]:
 
 
 def trouble(request: HttpRequest) -> HttpResponse:
-    """Answer where a page raised: 503 while the database is away, else Django's 500. A template would ask it again."""
-    if not isinstance(sys.exception(), (OperationalError, InterfaceError)):
+    """Answer where a page raised: 503 while the database is away or empty, else Django's 500.
+
+    A template would ask it again.
+    """
+    if is_missing_table(sys.exception()):
+        text = f"{MIGRATE}\n"
+    elif isinstance(sys.exception(), (OperationalError, InterfaceError)):
+        text = "The server's database is away at the moment. Please try again in a minute.\n"
+    else:
         return defaults.server_error(request)
-    text = "The server's database is away at the moment. Please try again in a minute.\n"
     return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8", headers={"Retry-After": "30"})

@@ -159,9 +159,8 @@ class ComposedInstallation(Installation):
 
     def _without_container(self, command: list[str]) -> list[str]:
         program, *arguments = command
-        places = {"0.0.0.0:8000": f"127.0.0.1:{self.web_port}", "/tmp/celerybeat-schedule": f"{self.folder}/beat"}
-        for place, here in places.items():
-            arguments = [argument.replace(place, here) for argument in arguments]
+        here = f"127.0.0.1:{self.web_port}"
+        arguments = [argument.replace("0.0.0.0:8000", here) for argument in arguments]
         return [sys.executable, *([] if program == "python" else ["-m", program]), *arguments]
 
 

@@ -19,6 +19,8 @@ from deploy.installation import Installation, RunPlan
 from deploy.processes import Child, tail
 
 PATIENCE_S = 600.0
+ODD_PREFIX = "tengen's 50% #1 & [b]?;é, "
+"""How the folder's name begins: with what an address, a shell or a pattern may take for its own."""
 
 
 class System:
@@ -102,6 +104,7 @@ def running_system(
     training: Mapping[str, Any],
     patience_s: float = PATIENCE_S,
     make: Callable[[Path], Installation] = Installation,
+    prefix: str = ODD_PREFIX,
 ) -> Iterator[System]:
     """An installation with the run ``name``, its programs not started yet; stopped and removed at the end.
 
@@ -109,7 +112,7 @@ def running_system(
     installation in its folder, which is none of pytest's: started by root, PostgreSQL runs as another user, and every
     pytest that starts closes pytest's folder to others.
     """
-    with TemporaryDirectory(prefix=f"tengen-{name}-", ignore_cleanup_errors=True) as made:
+    with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as made:
         folder = Path(made)
         folder.chmod(0o755)
         settings = folder / "training.json"

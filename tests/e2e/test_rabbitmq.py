@@ -43,6 +43,7 @@ def system() -> Iterator[System]:
         training=SETTINGS,
         patience_s=PATIENCE_S,
         make=ComposedInstallation,
+        prefix="tengen-composed-",  # RabbitMQ's own scripts take no other names
     ) as running:
         composed = of(running)
         for program in [*composed.broker.programs(), composed.nginx.program()]:

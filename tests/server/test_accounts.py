@@ -41,6 +41,24 @@ def test_a_password_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert user.is_staff
 
 
+def test_a_new_password_takes_the_place_of_the_old_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An account that is not there yet is made; a weak password changes nothing."""
+    for typed in ("a long enough password", "another long password"):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(f"{typed}\n"))
+        call_command("add_contributor", "berta", "--password-stdin", "--set-password")
+        assert get_user_model().objects.get(username="berta").check_password(typed)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("short\n"))
+    with pytest.raises(CommandError, match="too short"):
+        call_command("add_contributor", "berta", "--password-stdin", "--set-password")
+    assert get_user_model().objects.get(username="berta").check_password("another long password")
+    capsys.readouterr()
+    call_command("add_contributor", "berta", "--set-password")
+    made = capsys.readouterr().out.split("password: ")[1].strip()
+    assert get_user_model().objects.get(username="berta").check_password(made)
+
+
 @pytest.mark.parametrize(
     ("username", "password", "text"),
     [

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from server.accounts.selectors import contributors
-from server.accounts.services import contributor_create
+from server.accounts.services import contributor_create, password_set
 from server.errors import InvalidSettings
 
 
@@ -22,6 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("username")
         parser.add_argument("--password-stdin", action="store_true", help="Read the password from standard input.")
         parser.add_argument("--if-missing", action="store_true", help="Do nothing if there is a user of that name.")
+        parser.add_argument("--set-password", action="store_true", help="Give a user of that name a new password.")
         parser.add_argument("--maintainer", action="store_true", help="May also use the admin pages.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -29,12 +30,16 @@ class Command(BaseCommand):
         if options["if_missing"] and contributors().filter(user__username=options["username"]).exists():
             return
         given = sys.stdin.readline().rstrip("\n") if options["password_stdin"] else None
+        known = contributors().filter(user__username=options["username"]).first() if options["set_password"] else None
         try:
-            _, password = contributor_create(
-                username=options["username"], password=given, is_staff=options["maintainer"]
-            )
+            if known is not None:
+                password = password_set(known, given)
+            else:
+                _, password = contributor_create(
+                    username=options["username"], password=given, is_staff=options["maintainer"]
+                )
         except InvalidSettings as error:
             raise CommandError(str(error)) from None
-        self.stdout.write(f"contributor {options['username']} added")
+        self.stdout.write(f"contributor {options['username']} {'added' if known is None else 'has a new password'}")
         if given is None:
             self.stdout.write(f"password: {password}")

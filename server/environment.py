@@ -1,0 +1,33 @@
+"""What must be set before a program of the server starts, said in one line where it is not.
+
+``manage.py``, gunicorn and Celery ask this first. The settings themselves can be read without: linters, tests and
+commands that need neither secrets nor a database do.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from django.core.exceptions import ImproperlyConfigured
+
+_WORDS: Final = {
+    "SECRET_KEY": "a long random text, the same for every process, such as the one that this prints: "
+    "python -c 'import secrets; print(secrets.token_urlsafe(50))'",
+    "DATABASE_URL": "the address of a PostgreSQL database: postgresql://user:password@host:port/name",
+}
+_EXAMPLE: Final = "change-me"
+"""How the text begins that examples had in place of a key; the whole world knows it."""
+
+
+def check() -> None:
+    """Look at the environment.
+
+    Raises:
+        ImproperlyConfigured: something is missing; the text says all of it, and what to set.
+    """
+    faults = [f"{name} is not set: it is {words}" for name, words in _WORDS.items() if not os.environ.get(name)]
+    if os.environ.get("SECRET_KEY", "").startswith(_EXAMPLE):
+        faults.append(f"SECRET_KEY is still the example's, which everybody knows: it is {_WORDS['SECRET_KEY']}")
+    if faults:
+        raise ImproperlyConfigured("; ".join(faults))

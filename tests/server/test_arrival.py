@@ -1,0 +1,94 @@
+"""When a request has arrived: in whatever pieces it comes, and what is not waited for."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.wire import MAX_BODY_BYTES, ErrorAnswer, ErrorCode
+from server.arrival import MAX_HEAD_BYTES, Arrival, Next, Refusal
+
+
+def request(*headers: str, body: bytes = b"") -> bytes:
+    return "\r\n".join(["POST /api/ HTTP/1.1", "Host: here", *headers, "", ""]).encode("latin-1") + body
+
+
+def first_answer(data: bytes, cuts: list[int]) -> tuple[Next | Refusal, int]:
+    """What is said last, and after how many bytes."""
+    arrival, said, taken = Arrival(), Next.WAIT, 0
+    for start, end in pairwise([0, *sorted(cut % len(data) for cut in cuts), len(data)]):
+        now = arrival.add(data[start:end])
+        taken = end
+        if now is Next.ANSWER or isinstance(now, Refusal):
+            return now, taken
+        said = now
+    return said, taken
+
+
+@given(st.binary(max_size=300), st.binary(max_size=20), st.lists(st.integers(min_value=0), max_size=20))
+def test_a_request_is_whole_with_its_last_byte_however_it_is_cut(body: bytes, more: bytes, cuts: list[int]) -> None:
+    data = request(f"Content-Length: {len(body)}", body=body)
+    assert first_answer(data, cuts) == (Next.ANSWER, len(data))
+    assert first_answer(data[:-1], cuts)[0] in (Next.WAIT, Next.CONTINUE)
+    arrival = Arrival()
+    assert arrival.add(data + more) is Next.ANSWER
+    assert bytes(arrival.data) == data + more
+
+
+@given(st.lists(st.integers(min_value=0), max_size=20))
+def test_without_a_body_the_head_is_all(cuts: list[int]) -> None:
+    data = request("Accept: */*")
+    assert first_answer(data, cuts) == (Next.ANSWER, len(data))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ["Content-Length: 5", "Content-Length: 6"],
+        ["Content-Length: -1"],
+        ["Content-Length: +5"],
+        ["Content-Length: five"],
+        ["Content-Length:"],
+        ["no header at all"],
+        ["Content-Length : 5"],
+    ],
+)
+def test_what_is_malformed_is_left_to_the_parser_at_once(headers: list[str]) -> None:
+    assert Arrival().add(request(*headers)) is Next.ANSWER
+
+
+@pytest.mark.parametrize("length", [MAX_BODY_BYTES + 1, 10**12, "9" * 8000])
+def test_a_body_above_the_limit_is_refused_by_its_head_with_the_words_that_stop_clients(length: int | str) -> None:
+    refused = Arrival().add(request(f"Content-Length: {length}"))
+    assert isinstance(refused, Refusal)
+    head, _, body = refused.to_bytes().partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert f"Content-Length: {len(body)}".encode() in head
+    told = ErrorAnswer.from_json(body)
+    assert told.code == ErrorCode.DROP_GAME
+    assert "no longer enabled" in told.detail
+
+
+def test_the_largest_body_is_waited_for() -> None:
+    assert Arrival().add(request(f"content-length: 000{MAX_BODY_BYTES}")) is Next.WAIT
+
+
+@pytest.mark.parametrize(
+    ("header", "status"), [("Transfer-Encoding: chunked", 411), ("X: " + "x" * MAX_HEAD_BYTES, 431)]
+)
+def test_other_refusals_say_why(header: str, status: int) -> None:
+    data = request(header)[:-4] if status == 431 else request(header)
+    refused = Arrival().add(data)
+    assert isinstance(refused, Refusal)
+    assert refused.status == status
+    assert ErrorAnswer.from_json(refused.body).code == ErrorCode.RETRY
+
+
+def test_a_client_that_waits_to_be_asked_for_the_body_is_asked_once() -> None:
+    arrival = Arrival()
+    assert arrival.add(request("Expect: 100-Continue", "Content-Length: 2")) is Next.CONTINUE
+    assert arrival.add(b"a") is Next.WAIT
+    assert arrival.add(b"b") is Next.ANSWER
