@@ -38,6 +38,7 @@ pytestmark = pytest.mark.django_db
 SMALL, NEXT = "b2c16-bn", "b4c32-bn"
 SETTINGS = {
     "batch": 16,
+    "precision": "float32",
     "shard_rows": 30,
     "slice_seconds": 20,
     "limit_reuse": False,
