@@ -41,7 +41,7 @@ SETTINGS = {
     "batch": 16,
     "precision": "float32",
     "shard_rows": 30,
-    "slice_seconds": 20,
+    "slice_seconds": 60,
     "limit_reuse": False,
     "window": {"min_rows": 30},
     "bucket": {"samples_per_epoch": 64},
