@@ -18,6 +18,7 @@ import torch
 from common.arguments import positive
 from common.npz import RowsError
 from common.rows import Rows, read_npz
+from nets.bad_batches import BadBatchesError
 from nets.checkpoint import CURRENT
 from nets.checkpoint import read as read_checkpoint
 from nets.command_line import CHECKPOINTS, command, device_of, threads
@@ -41,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # whoever reads, such as head, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at its end
         return 1
-    except (ValueError, OSError, DivergedError, LookupError) as error:
+    except (ValueError, OSError, DivergedError, BadBatchesError, LookupError) as error:
         print(f"error: {error}", file=sys.stderr)
         if isinstance(error, DivergedError):
             print(

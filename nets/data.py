@@ -23,6 +23,7 @@ from heapq import heappop, heappush
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from common.rows import Rows, row_bytes
 from nets.data_files import DataFile, read_file
@@ -204,6 +205,18 @@ class Batches:
         self.position, batch = item
         return batch
 
+    def origin(self, rows: Sequence[int]) -> list[str]:
+        """Where those ``rows`` of the batch that `next` gave last came from: file, and row in it from 0."""
+        chunk, number = self.position.chunk, self.position.batch - 1
+        files = self.plan.chunks[chunk]
+        ends = np.cumsum([file.rows for file in files])
+        places = self._order(chunk, int(ends[-1]))[number * self.batch : (number + 1) * self.batch][self._share]
+        found = []
+        for place in places[list(rows)]:
+            index = int(np.searchsorted(ends, place, side="right"))
+            found.append(f"{files[index].path} row {int(place - ends[index]) + files[index].rows}")
+        return found
+
     @property
     def waiting(self) -> bool:
         """Whether the next batch is not ready yet."""
@@ -240,11 +253,15 @@ class Batches:
             for chunk, rows in enumerate(chunks, start.chunk):
                 first = start.batch if chunk == start.chunk else 0
                 edge = rows.largest_side()  # of the chunk, so that all processes agree
-                order = np.random.default_rng([self.seed, self.plan.number, _SHUFFLING, chunk]).permutation(rows.count)
+                order = self._order(chunk, rows.count)
                 for number in range(first, rows.count // self.batch):
                     joint = order[number * self.batch : (number + 1) * self.batch]
                     batch = self._augmented(rows.take(joint[self._share]), edge, chunk, number)
                     yield Position(chunk, number + 1), batch.pin_memory() if self._pin else batch
+
+    def _order(self, chunk: int, rows: int) -> npt.NDArray[np.intp]:
+        """The order in which the ``rows`` of a chunk are used."""
+        return np.random.default_rng([self.seed, self.plan.number, _SHUFFLING, chunk]).permutation(rows)
 
     def _augmented(self, rows: Rows, edge: int, chunk: int, number: int) -> RowBatch:
         rng = np.random.default_rng([self.seed, self.plan.number, _AUGMENTING, chunk, number])

@@ -132,6 +132,13 @@ class Losses:
         total = sums @ self._coefficients.to(sums.dtype)
         return LossResult(total, sums.detach(), weights.sum(dim=1))
 
+    def of_rows(
+        self, outputs: Mapping[str, Tensor], targets: Targets, seki_scale: Tensor | float = _SEKI_VALIDATION_SCALE
+    ) -> Tensor:
+        """[N]: what each row adds to the total of ``__call__``."""
+        terms = torch.stack(self.formulas(outputs, targets, seki_scale)) * self.term_weights(targets)
+        return self._coefficients.to(terms.dtype) @ terms
+
     def term_weights(self, targets: Targets) -> Tensor:
         """[T, N]: row weight · term weight of each of ``terms``."""
         weights = torch.stack([targets.weight(kind) for kind in self._kinds]) * targets.row_weight

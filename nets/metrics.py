@@ -6,7 +6,8 @@ Knows names and numbers, nothing of how they arise. One line per report; ``sampl
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ class JsonLines:
         """Add one line."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(_text(line))
 
     def read(self) -> list[dict[str, Any]]:
         """All complete lines; [] where there is no file."""
@@ -80,5 +81,18 @@ class JsonLines:
         kept = [line for line in lines if line["samples"] <= samples]
         if len(kept) < len(lines):
             temporary = self.path.with_name(self.path.name + ".tmp")
-            temporary.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+            temporary.write_text("".join(map(_text, kept)), encoding="utf-8")
             temporary.replace(self.path)
+
+
+def _text(line: Mapping[str, Any]) -> str:
+    return json.dumps(_without_infinities(line), allow_nan=False) + "\n"
+
+
+def _without_infinities(value: Any) -> Any:
+    """``value`` with null for numbers that JSON cannot hold."""
+    if isinstance(value, Mapping):
+        return {key: _without_infinities(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_infinities(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -110,6 +110,14 @@ class RowBatch:
         """Number of rows."""
         return self.planes.shape[0]
 
+    def first(self, count: int) -> RowBatch:
+        """The first ``count`` rows, or all if there are fewer; the memory is shared."""
+        if count >= self.count:
+            return self
+        points = count * self.planes.shape[-2] * self.planes.shape[-1]
+        places = None if self.places is None else self.places[self.places < points]
+        return replace(self._each(lambda tensor: tensor[:count]), places=places)
+
     def to(self, device: torch.device) -> RowBatch:
         """The same on ``device``; asynchronously where the memory is pinned."""
         return self._each(lambda tensor: tensor.to(device, non_blocking=True))

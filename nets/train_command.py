@@ -57,7 +57,11 @@ def add_train(commands: Any) -> None:
     )
     train.add_argument("--no-warmup", action="store_true", help="the full learning rate from the start")
     train.add_argument(
-        "--precision", type=Precision, choices=list(Precision), default=Precision.FLOAT32, help="of the trunk"
+        "--precision",
+        type=Precision,
+        choices=list(Precision),
+        default=Precision.AUTO,
+        help="of the trunk; auto is what this device trains the net in faster, chosen at the first step and then kept",
     )
     train.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="cpu, cuda or cuda:N")
     train.add_argument("--epoch", type=positive, help="samples per epoch (1000000); a net is exported after each")
@@ -116,6 +120,7 @@ def _trainer(options: argparse.Namespace, device: torch.device, processes: Proce
         processes=processes,
         initial=initial,
         metrics=JsonLines(options.output / "metrics.jsonl"),
+        say=print,
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from nets.averaging import Averager
+from nets.bad_batches import BadBatchesError, RecentBatches, is_sound, named_rows, unsound_rows
 from nets.checkpoint import Checkpoint, CheckpointError, CheckpointFolder, OtherTrainingError, read
 from nets.data import Batches, Plan, Position, in_window, make_plan, usable_batches, uses_to_remember
 from nets.data_files import DataFile, DataFolder, UnusableFile, validation_rows
@@ -29,6 +30,7 @@ from nets.losses import Losses, LossResult, SekiScale, seki_share
 from nets.metrics import JsonLines, TermMeans
 from nets.model import Net
 from nets.optimizer import Optimizer
+from nets.precision import TrunkPrecision, forward, is_16_bit
 from nets.processes import Processes
 from nets.targets import RowBatch, Targets
 from nets.training_config import Precision, TrainConfig, changes_between
@@ -39,7 +41,6 @@ _log = logging.getLogger(__name__)
 
 VALIDATION_ROWS: Final = 4096
 """Rows that losses are measured on after an epoch, at most."""
-_AUTOCAST: Final = {Precision.BFLOAT16: torch.bfloat16, Precision.FLOAT16: torch.float16}
 
 
 class Outcome(StrEnum):
@@ -70,36 +71,15 @@ class SliceReport:
     validation: dict[str, float]
     """Mean losses of the averaged net on rows that are not trained on, by term; measured where an epoch ended."""
     validation_rows: int
-
-
-class LossScale:
-    """Keeps gradients of float16 within its range: the loss is multiplied before, the gradients divided after."""
-
-    GROWTH_STEPS: Final = 2000
-    START: Final = 256.0
-    MOST: Final = 65536.0
-
-    def __init__(self, *, used: bool) -> None:
-        self.used = used
-        self.value = self.START if used else 1.0
-        self.good_steps = 0
-
-    def adapt(self, *, finite: bool) -> None:
-        """After a step: halve when the gradient overflowed, double after many that did not."""
-        if not self.used:
-            return
-        self.good_steps = self.good_steps + 1 if finite else 0
-        if not finite:
-            self.value /= 2
-        elif self.good_steps % self.GROWTH_STEPS == 0:
-            self.value = min(self.MOST, self.value * 2)
+    set_aside: int
+    """Batches of the whole training so far that could not be trained on; they count neither as steps nor as samples."""
 
 
 class Trainer:
     """One training in progress: made new, or taken up from a checkpoint by ``resume``.
 
-    ``folder`` gives the rows, ``checkpoints`` is where state goes. All processes of a distributed training do the same
-    calls in the same order.
+    ``folder`` gives the rows, ``checkpoints`` is where state goes, ``say`` takes a line for people now and then. All
+    processes of a distributed training do the same calls in the same order.
     """
 
     def __init__(
@@ -112,6 +92,7 @@ class Trainer:
         processes: Processes | None = None,
         initial: Net | None = None,
         metrics: JsonLines | None = None,
+        say: Callable[[str], object] = _log.info,
     ) -> None:
         self.config, self.folder, self.checkpoints = config, folder, checkpoints
         self.device, self.processes = torch.device(device), processes or Processes()
@@ -127,7 +108,8 @@ class Trainer:
         self.optimizer = Optimizer(self.net, config.optimizer, batch=config.batch)
         self.averager = Averager(self.net, config.averaging, epoch=config.bucket.samples_per_epoch)
         self.seki = SekiScale(self.device)
-        self.loss_scale = LossScale(used=config.precision is Precision.FLOAT16)
+        self.precision = TrunkPrecision(config.precision, self.processes, say)
+        self.set_aside = RecentBatches()
         self.means = TermMeans(self.losses.names, self.device)
         self.samples = 0
         self.epoch_left = 0
@@ -152,7 +134,7 @@ class Trainer:
     ) -> SliceReport:
         """Train until ``max_steps`` or ``max_seconds`` are over, an epoch ends, data is wanting, or ``stop`` says so.
 
-        Does not save. Raises ``DivergedError``, ``RowsError``, ``OSError``.
+        Does not save. Raises ``DivergedError``, ``BadBatchesError``, ``RowsError``, ``OSError``.
         """
         self.means.clear()
         begin, waited, steps = time.monotonic(), 0.0, 0
@@ -170,8 +152,7 @@ class Trainer:
             if batch is None:
                 outcome = wanting
                 break
-            self._step(batch)
-            steps += 1
+            steps += self._step(batch) is not None
             if self.epoch_left <= 0:
                 self._end_epoch()
                 outcome = Outcome.EPOCH_DONE
@@ -181,11 +162,16 @@ class Trainer:
         return self._report(outcome, steps, seconds, waited, validation)
 
     def step(self) -> LossResult:
-        """Train one batch and return its losses. Raises ``LookupError`` where data is wanting."""
-        batch, wanting = self._next_batch()
-        if batch is None:
-            raise LookupError(f"no batch to train on: {wanting}")
-        result = self._step(batch)
+        """Train the next batch that can be trained on and return its losses.
+
+        Raises ``LookupError`` where data is wanting, and as `run`.
+        """
+        result = None
+        while result is None:
+            batch, wanting = self._next_batch()
+            if batch is None:
+                raise LookupError(f"no batch to train on: {wanting}")
+            result = self._step(batch)
         if self.epoch_left <= 0:
             self._end_epoch()
         return result
@@ -198,7 +184,18 @@ class Trainer:
         rate = steps * self.config.batch / seconds if seconds > 0 else 0.0
         waiting = waited / max(seconds, 1e-9)
         measured, rows = (validation.means(), validation.values.shape[1]) if validation else ({}, 0)
-        report = SliceReport(outcome, steps, self.samples, self.rows, losses, rate, waiting, measured, rows)
+        report = SliceReport(
+            outcome=outcome,
+            steps=steps,
+            samples=self.samples,
+            rows=self.rows,
+            losses=losses,
+            samples_per_second=rate,
+            waiting_share=waiting,
+            validation=measured,
+            validation_rows=rows,
+            set_aside=self.set_aside.total,
+        )
         if steps and self.metrics is not None and self.processes.is_first:
             self.metrics.append(
                 {
@@ -211,6 +208,9 @@ class Trainer:
                     "rates": self.optimizer.rates(),
                     "samples_per_second": round(rate, 1),
                     "waiting_share": round(waiting, 4),
+                    "precision": self.precision.now,
+                    "precision_deviation": self.precision.deviation,
+                    "set_aside": self.set_aside.total,
                 }
                 | ({"validation": measured, "validation_rows": rows} if validation else {})
             )
@@ -239,28 +239,72 @@ class Trainer:
                 _log.warning("no validation at %d samples: stopped", self.samples)
                 return None
             parts.append(part)
-        return joined(parts)
+        measured, left_out = joined(parts).sound()
+        if left_out:
+            _log.warning(
+                "validation at %d samples: %d of %d rows left out, whose losses are not finite",
+                *(self.samples, left_out, rows.count),
+            )
+        return measured if measured.values.shape[1] else None
 
     # -------------------------------------------------------------------------------------------------------- steps
 
-    def _step(self, batch: RowBatch) -> LossResult:
-        """Forward, backward, update, average."""
+    def _step(self, batch: RowBatch) -> LossResult | None:
+        """Forward, backward, update, average; None, with nothing changed, where the batch cannot be trained on."""
         batch = batch.to(self.device)
-        targets = Targets(batch)
-        planes = batch.planes.to(torch.float32, memory_format=torch.channels_last)
-        dtype = _AUTOCAST.get(self.config.precision, torch.float32)
-        with torch.autocast(self.device.type, dtype, enabled=dtype is not torch.float32):
-            heads = self.net(planes, batch.global_inputs, full=batch.full, places=batch.places)
-        result, total = self._loss(heads, targets)
-        self.optimizer.zero_grad()
-        torch.autograd.backward(total * self.loss_scale.value if self.loss_scale.used else total)
+        new_epoch = self.epoch_left == self.config.bucket.samples_per_epoch
+        self.precision.settle(self.net, self.losses, batch, new_epoch=new_epoch, samples=self.samples)
+        differentiated = self._differentiate(batch, self.precision.now)
+        if is_16_bit(self.precision.now):
+            refused = differentiated is None
+            differentiated = differentiated or self._differentiate(batch, Precision.FLOAT32)
+            self.precision.note(overflow=refused and differentiated is not None, samples=self.samples)
+        self._note_soundness(batch, sound=differentiated is not None)
+        if differentiated is None:
+            return None
+        result, total = differentiated
         self._gradient_norm, in_step = self._update()
         self.samples += self.config.batch
         self.epoch_left -= self.config.batch
         if in_step and self.averager.due(self.samples):
             self.averager.take(self.samples)
-        self.means.add(result.sums, result.weights, total.detach(), batch.count)
+        self.means.add(result.sums, result.weights, total, batch.count)
         return result
+
+    def _differentiate(self, batch: RowBatch, precision: Precision) -> tuple[LossResult, Tensor] | None:
+        """Gradients of the batch, its losses and total; None, and all as it was, where they are not sound."""
+        buffers = list(self.net.buffers())
+        before, seki = [buffer.clone() for buffer in buffers], (self.seki.total, self.seki.weight)
+        result, total = self._loss(forward(self.net, batch, precision), Targets(batch))
+        self.optimizer.zero_grad()
+        torch.autograd.backward(total * self.precision.scale.value if self.precision.scale.used else total)
+        sound = is_sound(result, total, self.seki.total, batch.count)  # the device has had all its work by now
+        if not self.processes.any(not sound, self.device):
+            return result, total.detach()
+        self.optimizer.zero_grad()
+        self.seki.total, self.seki.weight = seki
+        with torch.no_grad():
+            for buffer, value in zip(buffers, before, strict=True):
+                buffer.copy_(value)
+        return None
+
+    def _note_soundness(self, batch: RowBatch, *, sound: bool) -> None:
+        """Count the batch; of one that is not sound, name the rows. Raises ``BadBatchesError``."""
+        nearly_all = self.set_aside.see(bad=not sound)
+        if sound:
+            return
+        rows = unsound_rows(self.net, self.losses, batch)
+        named = named_rows(self._batches.origin(rows) if self._batches else [], batch.count)
+        if rows or self.processes.is_first:
+            _log.warning(
+                "set aside a batch at %d samples, since its loss is not finite or absurd; %s", self.samples, named
+            )
+        if nearly_all:
+            raise BadBatchesError(
+                f"of the last {RecentBatches.BATCHES} batches, {RecentBatches.NEARLY_ALL} or more could not be trained "
+                f"on, since their losses were not finite or absurd; of the last one, {named}. Remove these files if "
+                "they are few; else go on from an earlier checkpoint with a lower learning rate"
+            )
 
     def _loss(self, heads: tuple[dict[str, Tensor], ...], targets: Targets) -> tuple[LossResult, Tensor]:
         """Losses of the exported heads, and the total over all head sets."""
@@ -278,10 +322,10 @@ class Trainer:
         """Sum gradients over processes and let the optimiser step; its gradient norm, and whether weights agree."""
         gradients = [p.grad for p in self.optimizer.parameters if p.grad is not None]
         self.processes.sum_(gradients)
-        if self.loss_scale.used:
-            torch._foreach_mul_(gradients, 1 / self.loss_scale.value)
+        if self.precision.scale.used:
+            torch._foreach_mul_(gradients, 1 / self.precision.scale.value)
         norm, in_step = self.optimizer.step(self.samples)
-        self.loss_scale.adapt(finite=norm < float("inf"))
+        self.precision.scale.adapt(finite=norm < float("inf"))
         return norm, in_step
 
     def _end_epoch(self) -> None:
@@ -437,16 +481,21 @@ class Trainer:
             )
         try:
             self._restore(checkpoint)
+            self.precision.restore(data, saved.precision, self.device)
         except (KeyError, RuntimeError) as error:
             raise CheckpointError(f"{origin} does not fit this training, or is incomplete: {error}") from error
         self._drop_pass()
-        self.changes = changes_between(saved, self.config)
+        self.changes = changes_between(saved, self._present_config())
         same_batches = (saved.batch, saved.seed) == (self.config.batch, self.config.seed)
         same_files = saved.validation_share == self.config.validation_share
         if data["pass"] and same_batches and same_files:  # else its position would mean other rows
             self._start_pass(Plan.from_json(data["pass"]["plan"]), Position(**data["pass"]["position"]))
         if self.metrics is not None and self.processes.is_first:
             self.metrics.cut_after(self.samples)
+
+    def _present_config(self) -> TrainConfig:
+        """The settings with the precision that was chosen."""
+        return replace(self.config, precision=self.precision.now)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         data = checkpoint.data
@@ -456,7 +505,8 @@ class Trainer:
         self.averager.last_samples, self.averager.snapshots = data["averager"]
         seki = checkpoint.part("seki")
         self.seki.total, self.seki.weight = seki["total"].to(self.device), seki["weight"].to(self.device)
-        self.loss_scale.value, self.loss_scale.good_steps = data["loss_scale"]
+        if "set_aside" in data:  # not in those of older versions
+            self.set_aside.restore(data["set_aside"])
         self.samples, self.epoch_left = data["samples"], data["epoch_left"]
         self.passes, self.rows, self.recent = data["passes"], data["rows"], list(data.get("recent", ()))
         self.bucket = TrainBucket(**data["bucket"]) if data["bucket"] else None
@@ -479,7 +529,7 @@ class Trainer:
                 "position": {"chunk": where.chunk, "batch": where.batch},
             }
         return {
-            "config": self.config.to_json(),
+            "config": self._present_config().to_json(),
             "samples": self.samples,
             "epoch_left": self.epoch_left,
             "passes": self.passes,
@@ -487,7 +537,8 @@ class Trainer:
             "recent": self.recent,
             "bucket": {"level": self.bucket.level, "rows_seen": self.bucket.rows_seen} if self.bucket else None,
             "averager": [self.averager.last_samples, self.averager.snapshots],
-            "loss_scale": [self.loss_scale.value, self.loss_scale.good_steps],
+            "set_aside": self.set_aside.numbers(),
+            **self.precision.numbers(),
             "optimizer": self.optimizer.numbers(),
             "pass": position,
         }

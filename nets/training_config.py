@@ -25,6 +25,8 @@ from nets.window import BucketConfig, WindowConfig
 class Precision(StrEnum):
     """Arithmetic of the trunk; heads and loss are always in float32."""
 
+    AUTO = "auto"
+    """What the device trains this net in faster (``nets/precision.py``), chosen at the first step and then kept."""
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"
     FLOAT16 = "float16"
@@ -48,7 +50,8 @@ class TrainConfig:
     augmentation: Augmentation = field(default_factory=Augmentation)
     validation_share: float = 0.0
     """Share of the files, chosen by their names, that is not trained on; losses on it are reported after each epoch."""
-    precision: Precision = Precision.FLOAT32
+    precision: Precision = Precision.AUTO
+    """In a checkpoint, the one that the training has: ``AUTO`` only before its first step."""
     chunk_bytes: int = 512 << 20
     """Memory for the rows that are shuffled together; as much again is for those that are read meanwhile."""
 

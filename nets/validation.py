@@ -20,6 +20,8 @@ from nets.targets import Targets, make_batch
 
 BATCH: Final = 256
 """Rows that are measured at once."""
+_MOST_TERM: Final = 1e9
+"""Of any term on any row, without the recipe's coefficient; what is beyond says nothing of a net."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class RowLosses:
             for name, total, weight in zip(self.names, sums, weights, strict=True)
             if weight > 0
         }
+
+    def sound(self) -> tuple[RowLosses, int]:
+        """Without the rows of which a term is not finite, or absurd; and how many those are."""
+        kept = ((self.values * self.weights).abs() <= _MOST_TERM).all(dim=0)
+        return RowLosses(self.names, self.values[:, kept], self.weights[:, kept]), int((~kept).sum())
 
 
 def row_losses(

@@ -1,9 +1,9 @@
 """Training a size of a run for a slice of time, under a lease: what is due can always be read from the database.
 
-A slice: take the lease; gather new rows; train for at most `plan.TrainingPlan.slice_seconds`; save when it is due; at
-the end of an epoch register the candidate. The checkpoint is in the storage before the state names it, and a candidate
-is registered after the checkpoint that it was exported from, so a process that is killed anywhere is followed by one
-that repeats the lost steps and nothing else.
+A slice: take the lease; gather new rows; train for at most `plan.TrainingPlan.slice_seconds`; save when it is due; then
+report what was measured; at the end of an epoch register the candidate. The checkpoint is in the storage before the
+state names it, and a candidate is registered after the checkpoint that it was exported from, so a process that is
+killed anywhere is followed by one that repeats the lost steps and nothing else.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from common.npz import RowsError
+from nets.bad_batches import BadBatchesError
 from nets.checkpoint import CheckpointError
 from nets.optimizer import DivergedError
 from nets.trainer import Outcome, SliceReport
@@ -45,7 +46,7 @@ HEARTBEAT_S: Final = 10.0
 
 OWNER: Final = f"{socket.gethostname()[:50]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 _sessions: dict[Size, Session] = {}
-_EXPLAINED: Final = (InvalidSettings, CheckpointError, DivergedError, RowsError, Unavailable, OSError)
+_EXPLAINED: Final = (InvalidSettings, CheckpointError, DivergedError, BadBatchesError, RowsError, Unavailable, OSError)
 """Errors whose texts say what to do."""
 
 
@@ -63,9 +64,9 @@ def training_slice(size: Size, stopping: threading.Event) -> bool:
         if session.candidate_due and session.trainer.samples > state.last_candidate_samples:
             _offer_candidate(size, session)
         report = session.run(Heartbeat(size, stopping))
-        _record(size, report)
         if session.save_due(report):
             _save(size, session)
+        _record(size, report)
         if report.outcome is Outcome.EPOCH_DONE:
             _offer_candidate(size, session)
         _note(size, activity=_describe(session, report), trouble="")
@@ -231,7 +232,8 @@ def _rounded(losses: Mapping[str, float]) -> dict[str, float]:
 
 def _describe(session: Session, report: SliceReport) -> str:
     if report.steps:
-        return f"training, {report.samples_per_second:,.0f} samples/s"
+        text = f"training in {session.trainer.precision.now}, {report.samples_per_second:,.0f} samples/s"
+        return text + (f"; {report.set_aside:,} batches set aside (see its log)" if report.set_aside else "")
     return f"waiting: {report.outcome} ({session.trainer.rows:,} rows here)"
 
 

@@ -44,6 +44,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def train(data: Path, output: Path, samples: int, *more: str) -> int:
     options = ["--recipe", "paper", "--batch", "8", "--epoch", "32", "--min-rows", "10", "--slice-steps", "3"]
+    options += ["--precision", "float32"]
     return main(["train", str(data), "--output", str(output), "--samples", str(samples), *options, *more])
 
 

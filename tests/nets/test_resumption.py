@@ -111,14 +111,14 @@ def test_the_guard_and_the_scale_of_losses_go_on_too(data: Path, tmp_path: Path)
     config = config_for(precision=Precision.FLOAT16, limit_reuse=True)
     first = trainer_for(data, tmp_path / "a", config=config)
     losses_of(first, 3)
-    first.loss_scale.value, first.loss_scale.good_steps = 512.0, 77
+    first.precision.scale.value, first.precision.scale.good_steps = 512.0, 77
     for norm in (1.0, math.inf, math.inf, math.inf, math.inf, math.inf, math.inf, math.inf):
         first.optimizer.guard.see(norm, 100.0)
     first.save()
     second = trainer_for(data, tmp_path / "a", config=config)
     assert second.resume()
     assert second._data() == first._data()
-    assert (second.loss_scale.value, second.loss_scale.good_steps) == (512.0, 77)
+    assert (second.precision.scale.value, second.precision.scale.good_steps) == (512.0, 77)
     assert second.bucket is not None
     with pytest.raises(DivergedError):  # the eighth in a row
         second.optimizer.guard.see(math.inf, 100.0)

@@ -75,19 +75,20 @@ def test_the_total_is_made_of_two_head_sets_and_the_scaled_seki_term(data: Path,
     trainer.close()
 
 
-@pytest.mark.parametrize("precision", list(Precision))
+@pytest.mark.parametrize("precision", [Precision.FLOAT32, Precision.BFLOAT16, Precision.FLOAT16])
 def test_the_trunk_computes_in_the_precision_and_heads_and_gradients_in_full(
     data: Path, tmp_path: Path, precision: Precision
 ) -> None:
     trainer = trainer_for(data, tmp_path / "a", config=config_for(precision=precision))
     exact = trainer_for(data, tmp_path / "b")
+    found, expected = losses_of(trainer, 1), losses_of(exact, 3)  # the first compares with float32
     types: dict[str, set[torch.dtype]] = {"trunk": set(), "heads": set()}
     for name, module in trainer.net.named_modules():
         if isinstance(module, torch.nn.Conv2d | Conv):
             part = "trunk" if name.startswith("blocks") else "heads" if "head" in name else ""
             if part:
                 module.register_forward_hook(lambda _m, _i, output, part=part: types[part].add(output.dtype))
-    found, expected = losses_of(trainer, 3), losses_of(exact, 3)
+    found += losses_of(trainer, 2)
     half = {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision, torch.float32)
     assert types == {"trunk": {half}, "heads": {torch.float32}}
     assert found == pytest.approx(expected, rel=0.02)

@@ -12,7 +12,7 @@ from nets.config import named
 from nets.data_files import DataFolder
 from nets.optimizer import OptimizerConfig
 from nets.trainer import Trainer
-from nets.training_config import TrainConfig
+from nets.training_config import Precision, TrainConfig
 from nets.window import BucketConfig, WindowConfig
 
 QUICK = OptimizerConfig(warmup=False, rate_scale=4.0)
@@ -29,6 +29,7 @@ def config_for(**changes: Any) -> TrainConfig:
         window=WindowConfig(min_rows=10),
         bucket=BucketConfig(samples_per_epoch=48),
         limit_reuse=False,
+        precision=Precision.FLOAT32,
     )
     return replace(base, **changes)
 

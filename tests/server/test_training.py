@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from common.npz import to_bytes
-from common.rows import ARRAYS
+from common.rows import ARRAYS, GlobalTarget, Rows
 from server.accounts.models import Contributor
 from server.games.services import games_audit
 from server.jobs.models import Job
@@ -37,8 +38,9 @@ pytestmark = pytest.mark.django_db
 SMALL, NEXT = "b2c16-bn", "b4c32-bn"
 SETTINGS = {
     "batch": 16,
+    "precision": "float32",
     "shard_rows": 30,
-    "slice_seconds": 20,
+    "slice_seconds": 60,
     "limit_reuse": False,
     "window": {"min_rows": 30},
     "bucket": {"samples_per_epoch": 64},
@@ -63,13 +65,17 @@ def no_session_is_left() -> Iterator[None]:
 @pytest.fixture
 def rows(client: Client, anna: Contributor, run: Run) -> None:
     """Sixty counted rows."""
+    count_rows(client, anna, [made_rows(30, LENGTH, seed) for seed in range(2)])
+
+
+def count_rows(client: Client, anna: Contributor, games: list[Rows]) -> None:
+    """Upload games of thirty rows each and let them count."""
     job = Job.objects.get(pk=ask(client, anna).json()["job_id"])
-    for seed in range(2):
-        made = made_rows(30, LENGTH, seed)
+    for made in games:
         arrays = {spec.member: getattr(made, spec.field) for spec in ARRAYS}
         form = game_form(job, num_training_rows="30")
         assert upload_training(client, anna, form, rows=to_bytes(arrays)).status_code == 201
-    assert games_audit(accept, limit=10) == 2
+    assert games_audit(accept, limit=10) == len(games)
 
 
 def crash() -> None:
@@ -97,6 +103,71 @@ def test_a_slice_trains_to_the_end_of_the_epoch_and_offers_a_candidate(run: Run,
     candidate = Network.objects.get(state=NetworkState.CANDIDATE)
     assert (candidate.architecture, candidate.train_step, candidate.data_rows) == (SMALL, 64, 60)
     assert set(measured(size)) == {64}
+
+
+def test_a_report_that_fails_costs_nothing_that_was_trained(
+    run: Run, rows: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise ValueError("out of range")
+
+    size = Size(run, SMALL)
+    monkeypatch.setattr(services, "_record", fails)
+    assert not train(size)
+    assert size.state.get().samples == 64
+    assert "ValueError: out of range" in trouble(run)
+
+
+def test_bad_batches_are_set_aside_and_told(
+    client: Client, anna: Contributor, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Rows, "check", lambda rows: None)  # whatever it refuses by now, here it gets through
+    games = [made_rows(30, LENGTH, seed) for seed in range(2)]
+    games[1].global_targets[5, [GlobalTarget.SCORE, GlobalTarget.OUTCOME_WEIGHT]] = 3.0e38, 1
+    games[1].global_targets[6, [GlobalTarget.LEAD, GlobalTarget.LEAD_WEIGHT]] = -3.0e38, 1
+    run.training_settings = SETTINGS | {"recipe": "today"}
+    run.save()
+    count_rows(client, anna, games)
+    size = Size(run, SMALL)
+    for epoch in range(3):
+        assert train(size)
+        crash()  # the count is in the checkpoint
+        assert size.state.get().samples == 64 * (epoch + 1)
+    assert trouble(run) == ""
+    assert re.fullmatch(r"training in float32, .* samples/s; [1-9]\d? batches set aside \(see its log\)", activity(run))
+    assert all(0 < losses["total"] < 1000 for losses in measured(size).values())
+    assert Network.objects.filter(state=NetworkState.CANDIDATE).exists()
+
+
+def test_where_nearly_all_batches_are_bad_the_page_says_so(
+    client: Client, anna: Contributor, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Rows, "check", lambda rows: None)
+    games = [made_rows(30, LENGTH, seed) for seed in range(2)]
+    for made in games:
+        made.global_targets[:, [GlobalTarget.SCORE, GlobalTarget.OUTCOME_WEIGHT]] = 3.0e38, 1
+    run.training_settings = SETTINGS | {"recipe": "today"}
+    run.save()
+    count_rows(client, anna, games)
+    assert not train(Size(run, SMALL))
+    assert trouble(run).startswith("of the last 50 batches, 45 or more could not be trained on")
+    assert not measured(Size(run, SMALL))
+
+
+def test_a_precision_is_chosen_once_and_settings_may_name_another(run: Run, rows: None) -> None:
+    run.training_settings = {name: value for name, value in SETTINGS.items() if name != "precision"}
+    run.save()
+    size = Size(run, SMALL)
+    for precision in ("auto", "auto", "bfloat16", "auto"):
+        run.training_settings |= {"precision": precision}
+        run.save()
+        assert train(size)
+        session = services._sessions[size]
+        now = session.trainer.precision.now
+        assert activity(run).startswith(f"training in {now}, ")
+        assert now.value == precision or precision == "auto"
+        crash()
+    assert now.value == "bfloat16", "the checkpoint's, which was named"
 
 
 def test_rows_for_validation_are_measured_and_shown(client: Client, run: Run, rows: None) -> None:
