@@ -44,7 +44,8 @@ class GtpEngine:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                text=True,
+                encoding="utf-8",
+                errors="replace",  # comments and names of other programs may be in any encoding
             )
         except OSError as error:
             raise EngineError(f"{command!r} cannot be started: {error.strerror}") from error

@@ -6,6 +6,7 @@ Ctrl-C once finishes the running games, twice drops them; finished games are alw
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import time
@@ -70,7 +71,8 @@ def network_of(model: str) -> Network:
     path = Path(model)
     if not path.is_file():
         raise FileNotFoundError(f"there is no network file {model}; give a .bin.gz file, or the word {RANDOM_MODEL}")
-    return Network(path.name.removesuffix(".gz").removesuffix(".bin"), path)
+    name = os.fsencode(path.name).decode("utf-8", "replace")  # it goes into records, where it must be text
+    return Network(name.removesuffix(".gz").removesuffix(".bin"), path)
 
 
 def game_seed(seed: int, number: int) -> int:
