@@ -18,7 +18,7 @@ from typing import Any, Final
 from client.match import Score
 from client.search.parameters import to_record
 from client.search.pool import SearchPool
-from client.selfplay.local import RANDOM_MODEL, evaluator_loader, explained, game_seed, network_of, say
+from client.selfplay.local import RANDOM_MODEL, config_of, evaluator_loader, explained, game_seed, network_of, say
 from common.arguments import positive
 from common.config_text import ConfigError, overlay
 from common.go.game import Game
@@ -147,7 +147,7 @@ def run(options: argparse.Namespace) -> int:
 
 def play_all(options: argparse.Namespace, report: Callable[[str], None]) -> Score:
     """Play all games; the score is ours."""
-    text = options.config.read_text(encoding="utf-8")
+    text = config_of(options.config, "gating")
     if options.visits:
         text = overlay(text, f"maxVisits = {options.visits}\n")
     with explained(options.config):

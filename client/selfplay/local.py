@@ -23,7 +23,8 @@ from client.selfplay.orders import FinishedGame, GameOrder, Network
 from client.selfplay.stream import StreamControl, StreamEvaluator, StreamStats, play_stream
 from common.arguments import positive
 from common.config_text import ConfigError
-from common.parameters import IS_MISSING
+from common.parameters import TextKind, completed
+from common.text_files import read_text
 
 RANDOM_MODEL: Final = "random"
 REPORT_EVERY_S: Final = 10.0
@@ -31,7 +32,13 @@ REPORT_EVERY_S: Final = 10.0
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that both commands have."""
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="KataGo configuration text")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="configuration text, or what it changes in ours",
+    )
     parser.add_argument("--games", type=positive, required=True, metavar="N", help="how many games to play")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same games (default 0)")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for sgfs and tdata")
@@ -42,22 +49,28 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def config_of(path: Path, kind: TextKind) -> str:
+    """The whole configuration that the file of ``--config`` means; a line says so if it gives only changes.
+
+    Raises:
+        ConfigError: with the file's name.
+        OSError, TextError: it cannot be read.
+    """
+    given = read_text(path)
+    with explained(path):
+        text, from_base = completed(kind, given)
+    if from_base:
+        say(f"{path} gives what differs from {kind}.cfg, which comes with Tengen: {from_base} values are taken from it")
+    return text
+
+
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """What is wrong with the configuration in ``path`` is told with the file's name.
-
-    A file that lacks keys may be one that changes some values of another.
-    """
+    """What is wrong with the configuration in ``path`` is told with the file's name."""
     try:
         yield
     except ConfigError as error:
-        text = f"{path}: {error}"
-        if IS_MISSING in text:
-            text += (
-                "\nA file such as selfplay_7x7.cfg or gating_9-19.cfg has only what differs from selfplay.cfg or"
-                " gating.cfg: begin with that one, and change in it the values that the smaller file gives"
-            )
-        raise ConfigError(text) from error
+        raise ConfigError(f"{path}: {error}") from error
 
 
 def network_of(model: str) -> Network:
