@@ -22,11 +22,11 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from common import json_text
+from nets.places import CURRENT
 
 _HEADER_KEY: Final = "tengen"
 _SUM_KEY: Final = "crc32"
 FORMAT: Final = 1
-CURRENT: Final = "checkpoint.safetensors"
 
 
 class CheckpointError(ValueError):
