@@ -1,14 +1,16 @@
 """Runs a fixed list of games on this machine into a folder: what the commands ``selfplay`` and ``match`` share.
 
-Ctrl-C once finishes the running games, twice drops them; finished games are always written.
+Ctrl-C once finishes the running games, twice drops them; finished games are written as they finish.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +25,9 @@ from client.selfplay.orders import FinishedGame, GameOrder, Network
 from client.selfplay.stream import StreamControl, StreamEvaluator, StreamStats, play_stream
 from common.arguments import positive
 from common.config_text import ConfigError
+from common.interrupts import EXIT_INTERRUPTED
 from common.parameters import TextKind, completed
+from common.progress import QUIET_S
 from common.text_files import read_text
 
 RANDOM_MODEL: Final = "random"
@@ -108,31 +112,46 @@ def evaluator_loader(device: str, threads: int) -> Callable[[Network, int], Stre
 def play_into_folder(
     orders: Iterable[GameOrder], options: argparse.Namespace, take: Callable[[FinishedGame], None]
 ) -> StreamStats:
-    """Play ``orders`` into ``options.output``; ``take`` sees each finished game. Says on stdout how it goes."""
-    folder = GameFolder(options.output, options.seed)
+    """Play ``orders`` into ``options.output``; ``take`` sees each finished game. Says on stdout how it goes.
+
+    The first SIGINT or SIGTERM finishes the running games, the second stops at once; what is finished is on disk.
+    """
+    folder = _folder_of(options)
     waiting = iter(orders)
-    stats, control, report = StreamStats(), StreamControl(), _Report()
+    stats, control = StreamStats(), StreamControl()
 
     def sink(game: FinishedGame) -> None:
         folder.add(game)
         take(game)
-        report.now_and_then(stats)
 
-    with _stopped_by_interrupts(control):
+    with _reported(stats), _stopped_by_interrupts(control, stats):
         try:
-            play_stream(
-                lambda: next(waiting, None),
-                sink,
-                games=options.parallel_games,
-                load=evaluator_loader(options.device, options.threads),
-                control=control,
-                stats=stats,
-                until_empty=True,
-            )
-        finally:
-            folder.flush()
-    report.write(stats)
+            try:
+                play_stream(
+                    lambda: next(waiting, None),
+                    sink,
+                    games=options.parallel_games,
+                    load=evaluator_loader(options.device, options.threads),
+                    control=control,
+                    stats=stats,
+                    until_empty=True,
+                )
+            finally:
+                folder.flush()
+        except _StopNow:
+            folder.flush()  # it may have interrupted the other one
     return stats
+
+
+def _folder_of(options: argparse.Namespace) -> GameFolder:
+    try:
+        return GameFolder(options.output, options.seed)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise OSError(
+            f"{options.output} cannot be written: {error.strerror or error}; name another folder by --output"
+        ) from None
 
 
 def say(text: str) -> None:
@@ -141,35 +160,52 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-class _Report:
-    """Says how many games there are, and how fast they come."""
+@contextmanager
+def _reported(stats: StreamStats) -> Iterator[None]:
+    """Within, a line every now and then says how many games there are and how fast they come; one more at the end."""
+    start, ended = time.monotonic(), threading.Event()
 
-    def __init__(self) -> None:
-        self._start = self._last = time.monotonic()
-
-    def now_and_then(self, stats: StreamStats) -> None:
-        """Write a line unless the last one is recent."""
-        if time.monotonic() - self._last >= REPORT_EVERY_S:
-            self.write(stats)
-
-    def write(self, stats: StreamStats) -> None:
-        """Write a line."""
-        self._last = time.monotonic()
-        seconds = max(self._last - self._start, 1e-9)
+    def write() -> None:
+        seconds = max(time.monotonic() - start, 1e-9)
+        running = f", {stats.games_running} running" if stats.games_running else ""
         say(
-            f"{stats.games} games, {stats.moves} moves, {stats.rows} rows in {seconds:.0f} s"
+            f"{stats.games} games, {stats.moves} moves, {stats.rows} rows in {seconds:.0f} s{running}"
             f" ({stats.rows / seconds:.0f} rows and {stats.evaluations / seconds:.0f} evaluations per second)"
         )
 
+    def watch() -> None:
+        if not ended.wait(QUIET_S) and not stats.evaluations:
+            say("loading the network and compiling, which takes a minute or two at the first start")
+        while not ended.wait(REPORT_EVERY_S):
+            write()
+
+    watcher = threading.Thread(target=watch, name="report", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+        write()
+
+
+class _StopNow(BaseException):
+    """Raised by the second signal in whatever the program is doing."""
+
 
 @contextmanager
-def _stopped_by_interrupts(control: StreamControl) -> Iterator[None]:
-    """The first SIGINT or SIGTERM finishes the running games, the second drops them."""
+def _stopped_by_interrupts(control: StreamControl, stats: StreamStats) -> Iterator[None]:
+    """The first SIGINT or SIGTERM finishes the running games, the second drops them, the third ends the program."""
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
+        if control.stop_now.is_set():
+            os._exit(EXIT_INTERRUPTED)
         if control.finish.is_set():
             control.stop_now.set()
+            _say_at_once(f"stopping at once; {stats.games} finished games are kept")
+            raise _StopNow
         control.finish.set()
+        _say_at_once(f"finishing the {stats.games_running} running games; once more (Ctrl-C) stops at once")
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -177,3 +213,9 @@ def _stopped_by_interrupts(control: StreamControl) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _say_at_once(text: str) -> None:
+    """A line on stderr from within a signal's handler, which may have interrupted another writing."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"\n{text}\n".encode())
