@@ -24,7 +24,7 @@ _ONE_STREAM: Final = (_FROM_CHINA, "cp932", "cp950")
 """Encodings in which a byte of ASCII may be half a character, in the order in which they are tried."""
 _NAMES: Final = {
     **dict.fromkeys(("utf8", "unicode"), _UTF8),
-    **dict.fromkeys(("gb2312", "gbk", "gb18030", "cp936", "euccn", "hzgb2312", "windows936"), _FROM_CHINA),
+    **dict.fromkeys(("gb2312", "gbk", "gb18030", "cp936", "euccn", "windows936"), _FROM_CHINA),
     **dict.fromkeys(("shiftjis", "sjis", "xsjis", "cp932", "windows31j", "mskanji"), "cp932"),
     **dict.fromkeys(("big5", "cp950", "big5hkscs", "windows950"), "cp950"),
     **dict.fromkeys(("eucjp", "xeucjp"), "euc_jp"),
@@ -40,7 +40,9 @@ _NAMES: Final = {
 }
 """Codecs by the names that files use, in small letters and digits. No others are used: some of Python's codecs are no
 encodings of text, some raise errors of their own kinds, some take time with the square of the length."""
-_PARSED_AFTER_DECODING: Final = {*_ONE_STREAM, "cp949", "iso2022_jp"}
+_WITH_SHIFTS: Final = "iso2022_jp"
+"""All of its bytes are ASCII's; what they mean follows from the escapes before them."""
+_PARSED_AFTER_DECODING: Final = {*_ONE_STREAM, "cp949", _WITH_SHIFTS}
 _DECLARED: Final = re.compile(rb"(?<![A-Za-z])CA\s{0,8}\[([^\]]{1,40})\]")
 _SEARCHED: Final = 4096
 _MARKS: Final = ((codecs.BOM_UTF8, _UTF8), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
@@ -70,7 +72,8 @@ def main_line(data: bytes, max_nodes: int, warnings: list[str]) -> list[Properti
             data = body if encoding == _UTF8 else body.decode(encoding, "replace").encode(_UTF8, "replace")
             break
     declared = _declared(data, warnings)
-    if _fits(data, _UTF8):
+    is_ascii_with_shifts = declared == _WITH_SHIFTS and b"\x1b" in data
+    if _fits(data, _UTF8) and not is_ascii_with_shifts:
         return _nodes(sgf_grammar.parse_sgf_game(data), max_nodes)
     nodes = _decoded_first(data, (declared,), max_nodes) if declared in _PARSED_AFTER_DECODING else None
     if nodes is not None:
@@ -118,13 +121,21 @@ def _decoded_first(data: bytes, encodings: tuple[str | None, ...], max_nodes: in
 
 def _nodes(tree: sgf_grammar.Coarse_game_tree, max_nodes: int) -> list[Properties]:
     nodes: list[Properties] = []
-    while True:
-        nodes += tree.sequence
-        if len(nodes) > max_nodes:
-            raise TooManyNodes
-        if not tree.children:
-            return nodes
-        tree = tree.children[0]
+    place = tree
+    while len(nodes) <= max_nodes:
+        nodes += place.sequence
+        if not place.children:
+            break
+        place = place.children[0]
+    # Python frees a tree by recursion, and a file may nest a million variations
+    trees = [tree]
+    while trees:
+        place = trees.pop()
+        trees += place.children
+        place.children = []
+    if len(nodes) > max_nodes:
+        raise TooManyNodes
+    return nodes
 
 
 def _in_utf8(nodes: list[Properties], declared: str | None, warnings: list[str]) -> list[Properties]:
