@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
@@ -17,8 +17,14 @@ from numba.core.dispatcher import Dispatcher
 
 from common import kernel_cache
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-def njit(*, cache: bool, nogil: bool = False) -> Callable[[Callable[..., Any]], Any]:
+# of numba's own, which are not all typed
+_Parts: Final[Any] = CompileResultCacheImpl
+_Files: Final[Any] = FunctionCache
+
+
+def njit(*, cache: bool, nogil: bool = False) -> Callable[[_Function], _Function]:
     """Decorator: compile a function when it is first called.
 
     Args:
@@ -26,11 +32,12 @@ def njit(*, cache: bool, nogil: bool = False) -> Callable[[Callable[..., Any]], 
         nogil: let other threads of Python run meanwhile.
     """
 
-    def decorate(function: Callable[..., Any]) -> Any:
-        kernel = numba.njit(nogil=nogil)(function)
+    def decorate(function: _Function) -> _Function:
+        kernel: Any = numba.njit(nogil=nogil)(function)
         if cache and isinstance(kernel, Dispatcher):  # without a compiler it is the function itself
             _keep(kernel, function)
-        return kernel
+        compiled: _Function = kernel  # it is called as the function is
+        return compiled
 
     return decorate
 
@@ -41,11 +48,11 @@ def _keep(kernel: Any, function: Callable[..., Any]) -> None:
         kernel._cache = _Kept(function)
 
 
-class _ChosenFolder(CompileResultCacheImpl):  # type: ignore[misc]
+class _ChosenFolder(_Parts):  # type: ignore[misc]
     _locator_classes: ClassVar = [UserProvidedCacheLocator]
 
 
-class _Kept(FunctionCache):  # type: ignore[misc]
+class _Kept(_Files):  # type: ignore[misc]
     """The files of one function; what cannot be read or written is compiled."""
 
     _impl_class = _ChosenFolder

@@ -181,7 +181,7 @@ def test_the_program(engine: Engine) -> None:
         ("komi many", "? Expected single float argument for komi but got 'many'"),
         ("komi nan", "? Expected single float argument for komi but got 'nan'"),
         ("komi 401", "? unacceptable komi"),
-        ("komi inf", "? unacceptable komi"),
+        ("komi inf", "? Expected single float argument for komi but got 'inf'"),
         ("komi 7.3", "? komi must be an integer or half-integer"),
         ("play", "? Expected two arguments for play but got ''"),
         ("play green A1", "? Could not parse color: 'green'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -74,7 +75,7 @@ def test_an_interrupted_writing_is_done_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(folder.os, "fsync", interrupted)
+        patched.setattr(os, "fsync", interrupted)
         with pytest.raises(KeyboardInterrupt):
             written.add(games[1])
     written.flush()
