@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from client.gtp_engine import Engine, GtpSettings
-from client.gtp_protocol import serve
+from client.gtp_protocol import any_bytes, lines_of, serve
 from client.gtp_search import EngineSearch
 from client.selfplay.local import add_precision, evaluator_loader, network_of
 from common.config_text import ConfigError
@@ -39,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, lines: Iterable[str] | None = None, output: TextIO | None = None) -> int:
     """Answer commands until ``quit``; returns the exit code."""
     with interrupts_end_the_program():
-        return _run(options, lines if lines is not None else sys.stdin, output if output is not None else sys.stdout)
+        lines = lines if lines is not None else lines_of(any_bytes(sys.stdin))
+        return _run(options, lines, any_bytes(output if output is not None else sys.stdout))
 
 
 def _run(options: argparse.Namespace, lines: Iterable[str], output: TextIO) -> int:

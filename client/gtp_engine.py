@@ -16,6 +16,7 @@ from client.gtp_protocol import Command, GtpError
 from client.gtp_search import EngineSearch
 from client.gtp_text import board_text, raw_outputs_text, rules_json, score_text
 from client.selfplay.local import RANDOM_MODEL
+from common.decimals import real_number
 from common.go import play
 from common.go.game import Game
 from common.go.handicap import fixed_points
@@ -25,6 +26,8 @@ from common.parameter_kinds import BOOLEAN, TEXT, Key, choice, integer, number
 from common.precision import Precision
 from common.wire import CLIENT_VERSION
 
+_SHOWN: Final = 200
+"""Characters of an argument that a refusal repeats."""
 _COLOURS: Final = {"b": BLACK, "black": BLACK, "w": WHITE, "white": WHITE}
 
 
@@ -162,11 +165,9 @@ class Engine:
     def komi(self, words: list[str]) -> str:
         """Another komi; the position stays."""
         try:
-            komi = float(words[0]) if len(words) == 1 else math.nan
+            komi = real_number(" ".join(words))
         except ValueError:
-            komi = math.nan
-        if math.isnan(komi):
-            raise GtpError(f"Expected single float argument for komi but got '{' '.join(words)}'")
+            raise GtpError(f"Expected single float argument for komi but got '{' '.join(words)}'") from None
         if abs(komi) > MAX_KOMI:
             raise GtpError("unacceptable komi")
         if not (2 * komi).is_integer():
@@ -180,7 +181,8 @@ class Engine:
         try:
             rules = Rules.parse(text)
         except ValueError as error:
-            raise GtpError(f"Unknown rules '{text}', {' '.join(str(error).split())}") from None
+            shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+            raise GtpError(f"Unknown rules '{shown}', {' '.join(str(error).split())[: 2 * _SHOWN]}") from None
         self._change_rules(rules.with_komi(self.rules.komi))
         return ""
 

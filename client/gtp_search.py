@@ -21,6 +21,7 @@ from common.go import play
 from common.go.game import Game
 from common.go.points import NUM_POINTS, WHITE, position_of
 from common.parameters import SearchParameters
+from common.progress import announced
 from nets.outputs import score_mean_square
 
 ESTIMATE_VISITS: Final = 50
@@ -83,7 +84,8 @@ class EngineSearch:
         A colour that is not to move is given the turn first. ``game`` is not changed.
         """
         game = self._for_the_net(game, colour)
-        pool = self._pool(max(game.x_size, game.y_size))
+        with announced("loading the network and compiling, which takes a minute or two at the first start"):
+            pool = self._pool(max(game.x_size, game.y_size))
         pool.start(
             0,
             game.state,

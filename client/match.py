@@ -10,7 +10,15 @@ import math
 import sys
 from dataclasses import dataclass
 
-from client.selfplay.local import add_common_arguments, explained, game_seed, network_of, play_into_folder, say
+from client.selfplay.local import (
+    add_common_arguments,
+    config_of,
+    explained,
+    game_seed,
+    network_of,
+    play_into_folder,
+    say,
+)
 from client.selfplay.orders import FinishedGame, GameOrder, Network
 from common.config_text import ConfigError
 from common.parameters import parse_match
@@ -95,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
         first, second = (network_of(model) for model in options.models)
         if first == second:
             raise ValueError("a match needs two different networks")
-        text = options.config.read_text(encoding="utf-8")
+        text = config_of(options.config, "gating")
         with explained(options.config):
             length = parse_match(text).init.longest_side
         score, as_black = Score(), Score()

@@ -18,7 +18,16 @@ from typing import Any, Final
 from client.match import Score
 from client.search.parameters import to_record
 from client.search.pool import SearchPool
-from client.selfplay.local import RANDOM_MODEL, add_precision, evaluator_loader, explained, game_seed, network_of, say
+from client.selfplay.local import (
+    RANDOM_MODEL,
+    add_precision,
+    config_of,
+    evaluator_loader,
+    explained,
+    game_seed,
+    network_of,
+    say,
+)
 from common.arguments import positive
 from common.config_text import ConfigError, overlay
 from common.go.game import Game
@@ -44,7 +53,8 @@ class GtpEngine:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                text=True,
+                encoding="utf-8",
+                errors="replace",  # comments and names of other programs may be in any encoding
             )
         except OSError as error:
             raise EngineError(f"{command!r} cannot be started: {error.strerror}") from error
@@ -147,7 +157,7 @@ def run(options: argparse.Namespace) -> int:
 
 def play_all(options: argparse.Namespace, report: Callable[[str], None]) -> Score:
     """Play all games; the score is ours."""
-    text = options.config.read_text(encoding="utf-8")
+    text = config_of(options.config, "gating")
     if options.visits:
         text = overlay(text, f"maxVisits = {options.visits}\n")
     with explained(options.config):

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from common.kernels import njit
 from common.rows import SCORE_PERCENT, score_bins
 
 Floats = npt.NDArray[np.float64]

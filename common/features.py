@@ -15,7 +15,6 @@ import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from common.go.board import is_illegal_suicide
 from common.go.ladders import LADDER_SCRATCH, LADDERED, earlier_ladder_map, ladder_map
@@ -31,6 +30,7 @@ from common.go.points import EMPTY, MAX_LENGTH, NO_POINT, NUM_POINTS, PASS, STRI
 from common.go.rules import Ko, Scoring, Tax
 from common.go.scoring import LAST_PHASE, area_now, own_komi
 from common.go.state import NUM_RECENT
+from common.kernels import njit
 from common.rows import NUM_GLOBAL_INPUTS as NUM_GLOBAL_INPUTS
 from common.rows import NUM_PLANES as NUM_PLANES
 from common.rows import GlobalInput, InputPlane

@@ -41,6 +41,9 @@ __all__ = [
     "SearchParameters",
     "SelfplayConfig",
     "SelfplayParameters",
+    "TextKind",
+    "base_text",
+    "completed",
     "default_text",
     "keys_of",
     "parse_engine",
@@ -148,6 +151,8 @@ _IGNORED: Final = re.compile(
 )
 """Keys of processes, devices, threads and logs: the volunteer's business, passed over without a warning."""
 
+TextKind = Literal["selfplay", "gating"]
+
 IS_MISSING: Final = "is missing, it must be given"
 """End of the problem that a required key is not in the text."""
 
@@ -245,10 +250,60 @@ def parse_engine(kind: type[_Parameters], *, overrides: str = "") -> tuple[Searc
     return search, settings
 
 
-def default_text(kind: Literal["selfplay", "gating"], boards: Literal["7x7", "9-19"]) -> str:
+def default_text(kind: TextKind, boards: Literal["7x7", "9-19"]) -> str:
     """A configuration text that comes with the project: the numbers of the paper, for one choice of board sizes."""
-    base = (CONFIGS / f"{kind}.cfg").read_text(encoding="utf-8")
-    return config_text.overlay(base, (CONFIGS / f"{kind}_{boards}.cfg").read_text(encoding="utf-8"))
+    return config_text.overlay(base_text(kind), (CONFIGS / f"{kind}_{boards}.cfg").read_text(encoding="utf-8"))
+
+
+def base_text(kind: TextKind) -> str:
+    """The whole text of that kind that comes with the project; what is given beside it are changes of it."""
+    return (CONFIGS / f"{kind}.cfg").read_text(encoding="utf-8")
+
+
+def completed(kind: TextKind, text: str, base: str | None = None) -> tuple[str, int]:
+    """``text`` itself if it has every key that must be given, else ``base`` with the values of ``text`` over it.
+
+    Args:
+        kind: which keys there are.
+        text: a whole text, or one that only gives what it changes.
+        base: what is changed (default: `base_text`).
+
+    Returns:
+        The whole text, and how many values come from ``base`` (0 if ``text`` is whole).
+
+    Raises:
+        ConfigError: ``text`` is malformed or, not being whole, has an unknown key or a value that does not hold, each
+            told with its line in ``text``.
+    """
+    base = base if base is not None else base_text(kind)
+    reader = _Reader(text, "")
+    searches = [reader.read(SearchParameters, bot=bot) for bot in range(1 if kind == "selfplay" else 2)]
+    others = (GameInitParameters, SelfplayParameters if kind == "selfplay" else MatchParameters)
+    for group in others:
+        reader.read(group)
+    if not any(problem.endswith(IS_MISSING) for problem in reader.problems):
+        return text, 0
+    reader.check_bots(most=len(searches))
+    reader.check_playable(PLAYABLE, given_only=True)
+    reader.problems = [problem for problem in reader.problems if not problem.endswith(IS_MISSING)]
+    reader.finish(refuse_unknown=True)
+    displaced = {other for key in reader.entries for other in _DISPLACED.get(key, ())}
+    whole = config_text.overlay(base, text, without=displaced)
+    return whole, len(config_text.parse(whole)) - len(reader.entries)
+
+
+_DISPLACED: Final[Mapping[str, tuple[str, ...]]] = {
+    "bSizesXY": ("bSizes", "allowRectangleProb"),
+    "bSizes": ("bSizesXY",),
+    "komiAuto": ("komiMean",),
+    "komiMean": ("komiAuto",),
+} | {
+    key.old_name: (key.name,)
+    for group in (SearchParameters, GameInitParameters, SelfplayParameters, MatchParameters)
+    for key in keys_of(group).values()
+    if key.old_name is not None
+}
+"""Keys that may not stand beside the one that is given: what a change puts another in the place of."""
 
 
 _Parameters = TypeVar("_Parameters")
@@ -321,8 +376,8 @@ class _Reader:
             if value is not None and value > most:
                 self.problems.append(f"{entry.place}: numBots = {value}: at most {most} can play here")
 
-    def check_playable(self, playable: Mapping[str, tuple[object, ...]]) -> None:
-        """Note each value that cannot be played yet."""
+    def check_playable(self, playable: Mapping[str, tuple[object, ...]], *, given_only: bool = False) -> None:
+        """Note each value that cannot be played yet, defaults too unless ``given_only``."""
         for key, value, entry in self._values:
             allowed = playable.get(key.name)
             if allowed is None or value in allowed:
@@ -332,7 +387,7 @@ class _Reader:
             remedies = remedies or f"leave {key.name} out"
             if entry is not None:
                 self.problems.append(f"{entry.place}: {key.name} = {text} is not supported yet; {remedies}")
-            else:
+            elif not given_only:
                 self.problems.append(
                     f"{key.name} is not given, and its default {text} is not supported yet; {remedies}"
                 )

@@ -16,13 +16,13 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from common.features import FeatureOptions, encode_packed, new_scratch
 from common.go import board, play, scoring
 from common.go.points import BLACK, EMPTY, NUM_POINTS, STRIDE, WHITE
 from common.go.rules import Rules, Scoring
 from common.go.state import HISTORY_CAPACITY, new_histories, new_states
+from common.kernels import njit
 from common.rows import FUTURE_TURNS, NUM_GLOBAL_INPUTS, NUM_PLANES, SCORING_SCALE, ValueTarget, packed_bytes
 
 MAX_TURNS: Final = HISTORY_CAPACITY // 2 - 8

@@ -1,22 +1,25 @@
 """Games as SGF: written exactly as KataGo writes them, read as the world writes them.
 
 A record is text-level: sizes, coordinates and numbers are checked, the legality of moves is not (`common.go.game`,
-`common.replay`). Tokens and escapes are sgfmill's; sizes, points, passes and rules are ours, as sgfmill's upper layers
-refuse rectangular boards. What a reader has to guess becomes a warning of the record, what it cannot use an
+`common.replay`). Tokens are found by `common.sgf_bytes`; sizes, points, passes and rules are ours, as sgfmill's upper
+layers refuse rectangular boards. What a reader has to guess becomes a warning of the record, what it cannot use an
 `SgfError` that names the property and the move. Specification: selfplay.md 10, rules.md 1.2, 6.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from typing import Final
 
 from sgfmill import sgf_grammar
 
+from common.decimals import real_number
 from common.go.basics import BLACK, MAX_LENGTH, MIN_LENGTH, WHITE
 from common.go.handicap import fixed_points
 from common.go.rules import MAX_KOMI, Rules, Scoring, komi_text
+from common.sgf_bytes import Properties, TooManyNodes, main_line
 from common.sgf_record import GameRecord, Move, MoveValues, StartInfo, move_comment, split_comment
 
 __all__ = [
@@ -36,16 +39,19 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_NODES: Final = 50_000
 """Nodes of a file's main line, and moves of a record."""
 _MAX_NAME: Final = 1000
+_MOST_POINTS: Final = 99_999
+"""Of a result."""
 _MAX_SETUP: Final = 10 * MAX_LENGTH**2
 """Points that a file may set up or clear, repeated ones counted."""
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _COLOURS: Final = {"B": BLACK, "W": WHITE}
 _CENTIKOMI: Final = 100.0
 """From here the komi of a foreign file is in hundredths."""
+_HALVED_KOMI: Final = ("foxwq", "SGFC:2.0")
+"""Programs (``AP``) whose hundredths below `_WHOLE_CENTIKOMI` are of stones, each worth two points."""
+_WHOLE_CENTIKOMI: Final = 400.0
 _MOST_STONES_OF_KOMI: Final = 5.0
 """Up to here a komi of quarters is in stones, as Chinese counting has it; a stone is worth two points."""
-
-_Properties = dict[str, list[bytes]]
 
 
 class SgfError(ValueError):
@@ -104,7 +110,7 @@ def read(data: bytes | str, *, max_bytes: int = MAX_BYTES, max_nodes: int = MAX_
     """The first game of a file; of variations the main line.
 
     Args:
-        data: content of a file. Bytes are UTF-8, or in the encoding that ``CA`` names, or GB18030.
+        data: content of a file; `common.sgf_bytes` says how bytes are decoded.
         max_bytes: longer content is refused unread.
         max_nodes: so are longer games.
 
@@ -115,12 +121,13 @@ def read(data: bytes | str, *, max_bytes: int = MAX_BYTES, max_nodes: int = MAX_
     if size > max_bytes:
         raise SgfError(f"the file has {size} bytes, the limit is {max_bytes}")
     warnings: list[str] = []
-    text = _decode(data, warnings) if isinstance(data, bytes) else data
     try:
-        tree = sgf_grammar.parse_sgf_game(text.encode("utf-8", "replace"))
+        nodes = main_line(data if isinstance(data, bytes) else data.encode("utf-8", "replace"), max_nodes, warnings)
+    except TooManyNodes:
+        raise SgfError(f"the game has more than {max_nodes} nodes") from None
     except ValueError as error:
         raise SgfError(f"not readable as SGF: {error}") from None
-    return _record(list(_main_line(tree, max_nodes)), warnings)
+    return _record(nodes, warnings)
 
 
 def read_all(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Iterator[GameRecord]:
@@ -138,37 +145,7 @@ def read_all(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Iterator[GameR
                 raise SgfError(f"line {number}: {error}") from None
 
 
-def _decode(data: bytes, warnings: list[str]) -> str:
-    """Text of a file. It must be decoded before it is parsed: bytes of GB18030 may look like brackets."""
-    named = re.search(rb"CA\s*\[([^\]]{1,40})\]", data[:4096])
-    encodings = ["utf-8-sig"]
-    if named is not None:
-        name = named[1].decode("ascii", "replace").strip().lower()
-        encodings.append("gb18030" if name in ("gb2312", "gbk", "gb-2312") else name)
-    encodings.append("gb18030")
-    for encoding in encodings:
-        try:
-            return data.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
-            continue
-    warnings.append("the text is neither UTF-8 nor GB18030; characters were replaced")
-    return data.decode("utf-8", "replace")
-
-
-def _main_line(tree: sgf_grammar.Coarse_game_tree, max_nodes: int) -> Iterator[_Properties]:
-    count = 0
-    while True:
-        for properties in tree.sequence:
-            count += 1
-            if count > max_nodes:
-                raise SgfError(f"the game has more than {max_nodes} nodes")
-            yield properties
-        if not tree.children:
-            return
-        tree = tree.children[0]
-
-
-def _record(nodes: list[_Properties], warnings: list[str]) -> GameRecord:
+def _record(nodes: list[Properties], warnings: list[str]) -> GameRecord:
     root = nodes[0]
     game = _text(root, "GM")
     if game not in ("", "1"):
@@ -215,7 +192,7 @@ class _Body:
         self.beginner = BLACK
         self.values_without_move: MoveValues | None = None
 
-    def add(self, number: int, properties: _Properties) -> None:
+    def add(self, number: int, properties: Properties) -> None:
         """Take in one node; ``number`` 0 is the root."""
         place = "the root" if number == 0 else f"node {number}, after move {len(self.moves)}"
         self._add_setup(place, properties)
@@ -227,7 +204,7 @@ class _Body:
         elif number > 0 and self.moves and "C" in properties:
             self.values_without_move = split_comment(_text(properties, "C"))[0]
 
-    def _add_setup(self, place: str, properties: _Properties) -> None:
+    def _add_setup(self, place: str, properties: Properties) -> None:
         for name, colour in (("AE", None), ("AB", BLACK), ("AW", WHITE)):
             for value in properties.get(name, ()):
                 if self.moves:
@@ -246,7 +223,7 @@ class _Body:
         if player in _COLOURS and not self.moves:
             self.beginner = _COLOURS[player]
 
-    def _add_move(self, name: str, properties: _Properties) -> None:
+    def _add_move(self, name: str, properties: Properties) -> None:
         place = f"move {len(self.moves) + 1}: {name}"
         self.values_without_move = None
         at = self._move_point(place, _text(properties, name).strip())
@@ -284,7 +261,7 @@ class _Body:
         return tuple((colour, x, y) for colour, y, x in stones)
 
 
-def _text(properties: _Properties, name: str) -> str:
+def _text(properties: Properties, name: str) -> str:
     """Value of a property without its escapes; empty if absent."""
     values = properties.get(name)
     return sgf_grammar.text_value(values[0]).decode("utf-8", "replace") if values else ""
@@ -309,7 +286,7 @@ def _root_comment(text: str, warnings: list[str]) -> tuple[StartInfo | None, str
     return info, "" if info is not None else text
 
 
-def _rules(root: _Properties, warnings: list[str], *, is_ours: bool) -> Rules:
+def _rules(root: Properties, warnings: list[str], *, is_ours: bool) -> Rules:
     name = _text(root, "RU").strip()
     rules = Rules()
     if name:
@@ -323,32 +300,40 @@ def _rules(root: _Properties, warnings: list[str], *, is_ours: bool) -> Rules:
     if not text:
         warnings.append(f"KM is missing; the usual komi of the rules, {komi_text(rules.komi)}, was taken")
         return rules
-    komi = _komi(text, warnings, is_ours=is_ours)
+    komi = _komi(text, warnings, program="" if is_ours else _text(root, "AP"), is_ours=is_ours)
     if komi == 0 and not is_ours:
         warnings.append("KM[0] was kept; some servers write it where the komi is unknown")
     return rules.with_komi(komi)
 
 
-def _komi(text: str, warnings: list[str], *, is_ours: bool) -> float:
+def _komi(text: str, warnings: list[str], *, program: str, is_ours: bool) -> float:
     """A komi in points, also where a server wrote hundredths, or Chinese counting in stones (3.75 is 7.5 points)."""
-    if not re.fullmatch(r"[+-]?\d{1,5}(?:\.\d{0,5})?", text):
-        raise SgfError(f"KM[{text[:20]}] is not a number")
-    komi = float(text)
+    try:
+        komi = real_number(text)
+    except ValueError as error:
+        raise SgfError(f"KM[{text[:20]}] {error}") from None
     scaled = komi if is_ours or abs(komi) < _CENTIKOMI else komi / _CENTIKOMI
-    candidates = [scaled, *([2 * scaled] if abs(scaled) < _MOST_STONES_OF_KOMI else []), komi]
+    stones = [2 * scaled]
+    if scaled != komi and abs(komi) < _WHOLE_CENTIKOMI and any(name in program for name in _HALVED_KOMI):
+        candidates = stones
+    else:
+        candidates = [scaled, *(stones if abs(scaled) < _MOST_STONES_OF_KOMI else []), komi]
     points = next((points for points in candidates if (2 * points).is_integer() and abs(points) <= MAX_KOMI), None)
     if points is None:
         raise SgfError(f"KM[{text[:20]}] is not a komi: an integer or half-integer within ±{MAX_KOMI:g}")
     if points != komi:
-        warnings.append(f"KM[{text}] was read as {komi_text(points)} points")
+        warnings.append(f"KM[{text[:20]}] was read as {komi_text(points)} points")
     return points
 
 
 def _handicap(text: str, warnings: list[str]) -> int:
-    if re.fullmatch(r"\s*\d{1,4}\s*", text):
-        return int(text)
-    if text:
-        warnings.append(f"HA[{text[:20]}] is not a number of stones; 0 was taken")
+    try:
+        stones = real_number(text or "0")
+    except ValueError:
+        stones = -1.0
+    if 0 <= stones <= MAX_LENGTH**2 and stones.is_integer():
+        return int(stones)
+    warnings.append(f"HA[{text[:20]}] is not a number of stones; 0 was taken")
     return 0
 
 
@@ -371,9 +356,18 @@ def _result(text: str, warnings: list[str]) -> str | None:
         return "0"
     if text.lower() == "void":
         return "Void"
-    found = re.fullmatch(r"([BbWw])\+\s*([0-9]{0,5}(?:\.[0-9]{0,3})?|[RrTtFf][A-Za-z]*)", text)
-    if found is None:
-        warnings.append(f"RE[{text[:30]}] is not a known result; it was passed over")
-        return None
-    amount = found[2][:1].upper() if found[2][:1].isalpha() else found[2]
-    return f"{found[1].upper()}+{amount}"
+    colour, plus, amount = text[:1].upper(), text[1:2], text[2:].strip()
+    if colour in _COLOURS and plus == "+":
+        if re.fullmatch(r"(?:[RrTtFf][A-Za-z]*)?", amount):
+            return f"{colour}+{amount[:1].upper()}"
+        with contextlib.suppress(ValueError):
+            points = real_number(amount)
+            if 0 <= points <= _MOST_POINTS and amount[0] not in "+-":
+                return f"{colour}+{_points_text(points)}"
+    warnings.append(f"RE[{text[:30]}] is not a known result; it was passed over")
+    return None
+
+
+def _points_text(points: float) -> str:
+    """At most three decimals, without needless ones."""
+    return f"{points:.3f}".rstrip("0").rstrip(".")

@@ -24,6 +24,8 @@ from pydantic import (
     ValidationError,
 )
 
+from common.json_text import JsonError, loads
+
 
 class MessageError(ValueError):
     """A message that does not hold; the text names each offending field."""
@@ -206,11 +208,9 @@ def json_text(limit: int) -> Callable[[object], object]:
         if size > limit:
             raise ValueError(f"has {size} bytes, the limit is {limit}")
         try:
-            return json.loads(value)
-        except RecursionError:
-            raise ValueError("is nested too deeply") from None
-        except ValueError as error:
-            raise ValueError(f"is not JSON ({error})") from None
+            return loads(value)
+        except JsonError as error:
+            raise ValueError(f"is {error}") from None
 
     return decode
 

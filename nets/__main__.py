@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+
 from common.interrupts import interrupts_end_the_program
+from common.progress import announced
+from nets import info
+
+
+def main(words: list[str]) -> int:
+    """Run one command; returns the exit code."""
+    if words[:1] == [info.COMMAND]:  # needs little of what the others load
+        return info.main(words[1:])
+    with interrupts_end_the_program(), announced("loading torch"):
+        from nets import commands
+    return commands.main(words)
+
 
 if __name__ == "__main__":
-    with interrupts_end_the_program():
-        from nets.commands import main
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))

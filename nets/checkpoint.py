@@ -21,10 +21,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from common import json_text
+from nets.places import CURRENT
+
 _HEADER_KEY: Final = "tengen"
 _SUM_KEY: Final = "crc32"
 FORMAT: Final = 1
-CURRENT: Final = "checkpoint.safetensors"
 
 
 class CheckpointError(ValueError):
@@ -88,13 +90,15 @@ def read(path: Path) -> Checkpoint:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  it is no dict
-        data = json.loads(header[_HEADER_KEY])
+        data = json_text.loads(header[_HEADER_KEY])
     except KeyError:
         raise CheckpointError(f"{path} holds tensors, but no training's state") from None
     except (SafetensorError, ValueError) as error:
         raise CheckpointError(f"{path} is not a readable checkpoint: {error}") from error
     if header.get(_SUM_KEY) not in (None, str(_checksum(tensors))):
         raise CheckpointError(f"{path} is damaged: its content is not what was written")
+    if not isinstance(data, dict):
+        raise CheckpointError(f"{path} holds tensors, but no training's state")
     if data.get("format") != FORMAT:
         raise CheckpointError(f"{path} has format {data.get('format')!r}; this version reads format {FORMAT}")
     return Checkpoint(tensors, data)

@@ -11,8 +11,6 @@ import torch
 
 from common.arguments import positive
 
-CHECKPOINTS: Final = "checkpoints"
-"""Folder of the checkpoints in a training's output."""
 _MOST_THREADS: Final = 1024
 
 

@@ -8,28 +8,25 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from common.arguments import positive
-from common.npz import RowsError
-from common.rows import Rows, read_npz
+from common.progress import Progress, announced
+from common.rows import Rows
+from nets import info
 from nets.bad_batches import BadBatchesError
-from nets.checkpoint import CURRENT
-from nets.checkpoint import read as read_checkpoint
-from nets.command_line import CHECKPOINTS, command, device_of, threads
+from nets.command_line import command, device_of, threads
 from nets.data_files import DataFolder, newest_rows
-from nets.exchange import config_of
 from nets.export import LoadedNet, export_net, load_net
-from nets.katago_file import read_net
+from nets.info import source_of
 from nets.losses import RECIPES, Recipe
 from nets.optimizer import DivergedError
+from nets.places import CHECKPOINTS, CURRENT, exit_code
 from nets.train_command import add_train
-from nets.validation import RowLosses, compare, row_losses
+from nets.validation import RowLosses, compare, joined, row_losses_in_parts
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,19 +34,21 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.threads:
         torch.set_num_threads(options.threads)
+    return exit_code(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
         code: int = options.run(options)
-    except BrokenPipeError:  # whoever reads, such as head, has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at its end
+    except DivergedError as error:
+        print(
+            f"error: {error}\nto go on, put an older checkpoint ({CHECKPOINTS}/checkpoint_prev3.safetensors, or one of "
+            f"{CHECKPOINTS}/longterm) in the place of {CHECKPOINTS}/{CURRENT}, and lower --rate-scale",
+            file=sys.stderr,
+        )
         return 1
-    except (ValueError, OSError, DivergedError, BadBatchesError, LookupError) as error:
+    except BadBatchesError as error:
         print(f"error: {error}", file=sys.stderr)
-        if isinstance(error, DivergedError):
-            print(
-                f"to go on, put an older checkpoint ({CHECKPOINTS}/checkpoint_prev3.safetensors, or one of "
-                f"{CHECKPOINTS}/longterm) in the place of {CHECKPOINTS}/{CURRENT}, and lower --rate-scale",
-                file=sys.stderr,
-            )
         return 1
     return code
 
@@ -67,8 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     importing = command(commands, "import", _import, "turn a .bin.gz into a trainable .safetensors")
     importing.add_argument("source", type=Path)
     importing.add_argument("target", type=Path)
-    info = command(commands, "info", _info, "say what a net, checkpoint, or file of rows holds")
-    info.add_argument("path", type=Path)
+    info.add_arguments(command(commands, info.COMMAND, info.run, info.SUMMARY))
     evaluate = command(commands, "evaluate", _evaluate, "mean losses of a net on rows")
     evaluate.add_argument("net", type=Path)
     _add_rows(evaluate)
@@ -88,21 +86,8 @@ def _add_rows(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
 
-def _source(path: Path) -> Path:
-    """The file at ``path``; of a training's folder, its newest checkpoint."""
-    if not path.is_dir():
-        return path
-    for found in (path / CURRENT, path / CHECKPOINTS / CURRENT):
-        if found.is_file():
-            return found
-    raise FileNotFoundError(
-        f"the folder {path} holds neither {CURRENT} nor {CHECKPOINTS}/{CURRENT}; "
-        "give the output folder of a training, a checkpoint (.safetensors) or a net file (.bin.gz)"
-    )
-
-
 def _export(options: argparse.Namespace) -> int:
-    source = _source(options.source)
+    source = source_of(options.source)
     found = load_net(source, averaged=not options.current)
     name = options.name or options.target.name.split(".")[0]
     export_net(found.net, options.target, name=name, trained=found.trained)
@@ -119,38 +104,10 @@ def _import(options: argparse.Namespace) -> int:
     return 0
 
 
-def _info(options: argparse.Namespace) -> int:
-    path = _source(options.path)
-    if path.suffix == ".npz":
-        try:
-            rows = read_npz(path)
-        except RowsError as error:
-            raise ValueError(f"{path}: {error}") from error
-        print(json.dumps({"kind": "rows", "rows": rows.count, "length": rows.length}, indent=2))
-        return 0
-    found = load_net(path)
-    about: dict[str, Any] = {
-        "kind": "net",
-        "name": found.net.config.name,
-        "parameters": sum(parameter.numel() for parameter in found.net.parameters()),
-        "trained_outputs": sorted(found.trained),
-        "net": found.net.config.to_json(),
-    }
-    if path.suffix == ".safetensors":
-        data = read_checkpoint(path).data
-        about |= {key: value for key, value in data.items() if key not in ("pass", "net", "trained")}
-        about["kind"] = data.get("kind", "checkpoint")
-    else:
-        record = read_net(path)
-        about |= {"name": record.name, "model_version": record.version, "net": config_of(record).to_json()}
-    print(json.dumps(about, indent=2))
-    return 0
-
-
 def _evaluate(options: argparse.Namespace) -> int:
-    device, found = device_of(options.device), load_net(_source(options.net))
-    rows = newest_rows(DataFolder(options.data), options.max_rows, options.length)
-    means = _losses(found, rows, Recipe(options.recipe), device).means()
+    device, found = device_of(options.device), load_net(source_of(options.net))
+    rows = _rows(options)
+    means = _losses("evaluate", found, rows, Recipe(options.recipe), device).means()
     if options.json:
         print(json.dumps({"rows": rows.count, "losses": means}))
         return 0
@@ -160,15 +117,29 @@ def _evaluate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _losses(found: LoadedNet, rows: Rows, recipe: Recipe, device: torch.device) -> RowLosses:
-    """Losses on ``rows`` of the outputs that the net was trained for."""
-    return row_losses(found.net, rows, recipe, trained=found.trained, device=device)
+def _rows(options: argparse.Namespace) -> Rows:
+    with announced("reading the rows"):
+        return newest_rows(DataFolder(options.data), options.max_rows, options.length)
+
+
+def _losses(what: str, found: LoadedNet, rows: Rows, recipe: Recipe, device: torch.device) -> RowLosses:
+    """Losses on ``rows`` of the outputs that the net was trained for; says how far it is."""
+    parts, progress = [], Progress(what, rows.count, "rows")
+    done = 0
+    for part in row_losses_in_parts(found.net, rows, recipe, trained=found.trained, device=device):
+        parts.append(part)
+        done += part.values.shape[1]
+        progress.at(done)
+    progress.close()
+    return joined(parts)
 
 
 def _compare(options: argparse.Namespace) -> int:
-    device, nets = device_of(options.device), [load_net(_source(path)) for path in (options.first, options.second)]
-    rows, recipe = newest_rows(DataFolder(options.data), options.max_rows, options.length), Recipe(options.recipe)
-    first, second = (_losses(found, rows, recipe, device) for found in nets)
+    device, nets = device_of(options.device), [load_net(source_of(path)) for path in (options.first, options.second)]
+    rows, recipe = _rows(options), Recipe(options.recipe)
+    first, second = (
+        _losses(f"net {number} of 2", found, rows, recipe, device) for number, found in enumerate(nets, start=1)
+    )
     table = compare(first, second)
     if options.json:
         print(json.dumps({"rows": rows.count, "terms": [dataclasses.asdict(term) for term in table]}))

@@ -7,7 +7,6 @@ Knows files and what their names and places mean (training-data.md 1 and 6); not
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from common import json_text
 from common.npz import RowsError, rows_in_file
 from common.rows import GLOBAL_TARGETS_MEMBER, SHARD_LIMITS, Rows, read_npz
 
@@ -183,7 +183,7 @@ def _source_of(folder: Path) -> _Source:
 def _rows_chosen_from(shuffle: Path) -> int:
     """Rows of the run when it was shuffled; 0 where its file does not say."""
     try:
-        return int(json.loads((shuffle / _SHUFFLED).read_text())["range"][1])
+        return int(json_text.loads((shuffle / _SHUFFLED).read_text())["range"][1])
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         return 0
 

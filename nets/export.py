@@ -19,7 +19,8 @@ from torch import nn
 from nets import checkpoint
 from nets.checkpoint import Checkpoint, CheckpointError
 from nets.config import NetConfig
-from nets.exchange import outputs_in, record_of, trainable_module_of
+from nets.descriptions import outputs_in
+from nets.exchange import record_of, trainable_module_of
 from nets.heads import Head, heads_of
 from nets.katago_file import read_net, write_net
 from nets.losses import Losses

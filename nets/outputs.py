@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from common.kernels import njit
 from common.rows import GlobalInput
 from nets.config import NetConfig
 from nets.file_grammar import DIRECT_SCORE_ERROR, ErrorFormula, capabilities_of

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from common.arguments import positive
 from common.npz import RowsError
 from nets.checkpoint import CheckpointFolder
-from nets.command_line import CHECKPOINTS, command, device_of, output_folder, seed, share
+from nets.command_line import command, device_of, output_folder, seed, share
 from nets.config import base_names, named, suffix_names
 from nets.data_files import DataFolder, any_rows, no_rows
 from nets.export import load_net
@@ -26,6 +26,7 @@ from nets.losses import RECIPES, all_terms
 from nets.metrics import JsonLines
 from nets.model import Net
 from nets.optimizer import SCHEDULES, Kind
+from nets.places import CHECKPOINTS
 from nets.processes import Processes, join_processes, leave_processes
 from nets.trainer import Outcome, SliceReport, Trainer
 from nets.training_config import Precision, TrainConfig, recipe_config

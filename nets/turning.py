@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from common.go.points import MIN_LENGTH
 from common.go.symmetry import symmetry_table
+from common.kernels import njit
 from nets.backends import Planes
 from nets.head_layers import OFF_BOARD_LOGIT
 from nets.outputs import Decoding, decode_maps, decode_values

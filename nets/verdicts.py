@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from common.cache_folder import ROOT, cache_folder, state_of
+from common.cache_folder import ROOT, folder, state_of
 
 PASSING_S: Final = 24 * 3600.0
 """So long a verdict holds whose cause may pass, such as too little memory at that moment."""
@@ -111,13 +111,12 @@ class Verdicts:
 
 def of_this_user() -> Verdicts:
     """The verdicts in the user's cache folder."""
-    folder = cache_folder()
-    return _of(None if folder is None else folder / "verdicts")
+    return _of(folder("verdicts"))
 
 
 @functools.cache
-def _of(folder: Path | None) -> Verdicts:
-    return Verdicts(folder)
+def _of(place: Path | None) -> Verdicts:
+    return Verdicts(place)
 
 
 def circumstances() -> dict[str, str]:

@@ -21,6 +21,7 @@ import platformdirs
 
 from common import config_text
 from common.precision import Precision
+from common.text_files import TextError, read_text
 
 ENVIRONMENT_PREFIX: Final = "TENGEN_"
 REQUIRED: Final = {
@@ -29,6 +30,9 @@ REQUIRED: Final = {
     "password": "the password of your contributor name",
 }
 """Keys without a default, and how a message names them."""
+
+FREE_TEXT: Final = ("serverUrl", "username", "password", "dataDirectory")
+"""Keys whose value may have a ``#`` in it."""
 
 _OF_KATAGO: Final = re.compile(
     r"maxRatingMatches|disablePredownloadLoop|modelDownloadMirrorBaseUrl|mirrorUseProxy"
@@ -126,7 +130,6 @@ def load_settings(arguments: argparse.Namespace, environment: Mapping[str, str] 
         values[option.key] = value if value is not None else from_file.get(option.key, option.default)
     _check_given(values)
     _check_address(values["serverUrl"])
-    directory = values["dataDirectory"] or platformdirs.user_data_dir("tengen-client", appauthor=False)
     return ClientSettings(
         server_url=values["serverUrl"].rstrip("/"),
         username=values["username"],
@@ -137,10 +140,21 @@ def load_settings(arguments: argparse.Namespace, environment: Mapping[str, str] 
         task_rep_factor=_integer(values, "taskRepFactor", 1, 64),
         only_rating=_boolean(values, "onlyPlayRatingMatches"),
         precision=_precision(values),
-        data_directory=Path(directory).expanduser(),
+        data_directory=_data_directory(values["dataDirectory"]),
         network_cache_bytes=_integer(values, "networkCacheGiB", 1, 10_000) * 2**30,
         ignored=ignored,
     )
+
+
+def _data_directory(given: str) -> Path:
+    directory = given or platformdirs.user_data_dir("tengen-client", appauthor=False)
+    try:
+        return Path(directory).expanduser()
+    except RuntimeError as error:  # a user without an entry and without HOME
+        raise SettingsError(
+            f"where networks and unsent games are to be kept is not known, as this user has no home folder ({error});"
+            " name a folder by --data-dir or TENGEN_DATA_DIR"
+        ) from None
 
 
 def data_directory_error(directory: Path, error: OSError) -> SettingsError:
@@ -198,16 +212,25 @@ def _read_file(path: Path | None) -> tuple[dict[str, str], tuple[str, ...]]:
     if path is None:
         return {}, ()
     try:
-        entries = config_text.parse(path.read_text(encoding="utf-8"))
+        entries = config_text.parse(read_text(path))
     except OSError as error:
         raise SettingsError(f"cannot read the settings file {path}: {error.strerror}") from error
-    except (config_text.ConfigError, UnicodeDecodeError) as error:
+    except TextError as error:
+        raise SettingsError(f"settings file {error}") from error
+    except config_text.ConfigError as error:
         raise SettingsError(f"settings file {path}: {error}") from error
     known = {option.key for option in OPTIONS}
     ignored = tuple(key for key in entries if key not in known and _OF_KATAGO.fullmatch(key))
     unknown = sorted(set(entries) - known - set(ignored))
     if unknown:
         raise SettingsError(f"settings file {path}: unknown key {unknown[0]!r}; known are {', '.join(sorted(known))}")
+    for key in FREE_TEXT:
+        if key in entries and entries[key].cut:
+            raise SettingsError(
+                f"settings file {path}, {entries[key].place}: {key}: a '#' begins a comment, also right after the"
+                f' value. If it belongs to the value, put that in quotes, as in {key} = "abc#123" (with a backslash'
+                " before a quote or backslash of its own); if it does not, put a blank before it"
+            )
     return {key: entry.value for key, entry in entries.items() if key in known}, ignored
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from client.search.select import edge_weight, sign_of
 from client.search.tree import EVALUATED, NO_EDGE, Scratch
 from client.search.weights import prune_noise, reweight
+from common.kernels import njit
 
 FloatArray = npt.NDArray[np.float64]
 

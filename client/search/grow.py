@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from client.search.tree import (
     EVALUATED,
@@ -15,6 +14,7 @@ from client.search.tree import (
     UNKNOWN_POSITION,
     Forest,
 )
+from common.kernels import njit
 
 
 @njit(cache=True, nogil=True)

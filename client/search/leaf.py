@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from client.search.select import sign_of
 from client.search.tree import (
@@ -27,6 +26,7 @@ from client.search.utility import (
     uncertainty,
 )
 from common.go.scoring import score
+from common.kernels import njit
 
 
 @njit(cache=True, nogil=True)

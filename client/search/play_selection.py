@@ -11,13 +11,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from client.search.backup import MAX_SHARE_CUT
 from client.search.rng import choice
 from client.search.select import edge_weight, exploration_scale, selection_value, sign_of
 from client.search.tree import NO_EDGE
 from client.search.utility import utility_radius
+from common.kernels import njit
 
 FloatArray = npt.NDArray[np.float64]
 

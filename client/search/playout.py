@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from client.search.backup import recompute
 from client.search.borrow import borrowed
@@ -44,6 +43,7 @@ from common.go.history import rewind
 from common.go.play import legal_points, play
 from common.go.points import PASS, STRIDE, point_of
 from common.go.state import NUM_RECENT
+from common.kernels import njit
 
 # -- down --
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from common.kernels import njit
 
 Generator = npt.NDArray[np.uint64]
 

@@ -6,7 +6,6 @@ import math
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from client.search.backup import recompute
 from client.search.grow import clear_tree
@@ -27,6 +26,7 @@ from client.search.tree import (
     Scratch,
 )
 from client.search.utility import dynamic_centre
+from common.kernels import njit
 
 NUM_SYMMETRIES: Final[Any] = np.int64(8)
 

@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from client.search.rng import dirichlet
+from common.kernels import njit
 
 FloatArray = npt.NDArray[np.float64]
 Policy = npt.NDArray[np.float32]

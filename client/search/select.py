@@ -10,11 +10,11 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from client.search.tree import ILLEGAL_PRIOR, NO_EDGE, NO_POSITION, UNKNOWN_POSITION, Scratch
 from client.search.utility import utility_radius
 from common.go.points import WHITE
+from common.kernels import njit
 
 NOT_ALLOWED: Final = -1e50
 FORCED: Final = 1e20

@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from common.kernels import njit
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from client.selfplay.local import add_common_arguments, explained, game_seed, network_of, play_into_folder
+from client.selfplay.local import add_common_arguments, config_of, explained, game_seed, network_of, play_into_folder
 from client.selfplay.orders import GameOrder
 from common.arguments import positive
 from common.config_text import ConfigError
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     """Play; returns the exit code."""
     try:
         network = network_of(options.model)
-        text = options.config.read_text(encoding="utf-8")
+        text = config_of(options.config, "selfplay")
         with explained(options.config):
             length = options.length or parse_selfplay(text).init.longest_side
             parse_selfplay(text, data_board_len=length)

@@ -1,13 +1,16 @@
 """Runs a fixed list of games on this machine into a folder: what the commands ``selfplay`` and ``match`` share.
 
-Ctrl-C once finishes the running games, twice drops them; finished games are always written.
+Ctrl-C once finishes the running games, twice drops them; finished games are written as they finish.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -22,8 +25,11 @@ from client.selfplay.orders import FinishedGame, GameOrder, Network
 from client.selfplay.stream import StreamControl, StreamEvaluator, StreamStats, play_stream
 from common.arguments import positive
 from common.config_text import ConfigError
-from common.parameters import IS_MISSING
+from common.interrupts import EXIT_INTERRUPTED
+from common.parameters import TextKind, completed
 from common.precision import Precision
+from common.progress import QUIET_S
+from common.text_files import read_text
 
 RANDOM_MODEL: Final = "random"
 REPORT_EVERY_S: Final = 10.0
@@ -31,7 +37,13 @@ REPORT_EVERY_S: Final = 10.0
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that both commands have."""
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="KataGo configuration text")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="configuration text, or what it changes in ours",
+    )
     parser.add_argument("--games", type=positive, required=True, metavar="N", help="how many games to play")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same games (default 0)")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for sgfs and tdata")
@@ -43,22 +55,28 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     add_precision(parser)
 
 
+def config_of(path: Path, kind: TextKind) -> str:
+    """The whole configuration that the file of ``--config`` means; a line says so if it gives only changes.
+
+    Raises:
+        ConfigError: with the file's name.
+        OSError, TextError: it cannot be read.
+    """
+    given = read_text(path)
+    with explained(path):
+        text, from_base = completed(kind, given)
+    if from_base:
+        say(f"{path} gives what differs from {kind}.cfg, which comes with Tengen: {from_base} values are taken from it")
+    return text
+
+
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """What is wrong with the configuration in ``path`` is told with the file's name.
-
-    A file that lacks keys may be one that changes some values of another.
-    """
+    """What is wrong with the configuration in ``path`` is told with the file's name."""
     try:
         yield
     except ConfigError as error:
-        text = f"{path}: {error}"
-        if IS_MISSING in text:
-            text += (
-                "\nA file such as selfplay_7x7.cfg or gating_9-19.cfg has only what differs from selfplay.cfg or"
-                " gating.cfg: begin with that one, and change in it the values that the smaller file gives"
-            )
-        raise ConfigError(text) from error
+        raise ConfigError(f"{path}: {error}") from error
 
 
 def network_of(model: str) -> Network:
@@ -72,7 +90,8 @@ def network_of(model: str) -> Network:
     path = Path(model)
     if not path.is_file():
         raise FileNotFoundError(f"there is no network file {model}; give a .bin.gz file, or the word {RANDOM_MODEL}")
-    return Network(path.name.removesuffix(".gz").removesuffix(".bin"), path)
+    name = os.fsencode(path.name).decode("utf-8", "replace")  # it goes into records, where it must be text
+    return Network(name.removesuffix(".gz").removesuffix(".bin"), path)
 
 
 def game_seed(seed: int, number: int) -> int:
@@ -113,31 +132,46 @@ def evaluator_loader(
 def play_into_folder(
     orders: Iterable[GameOrder], options: argparse.Namespace, take: Callable[[FinishedGame], None]
 ) -> StreamStats:
-    """Play ``orders`` into ``options.output``; ``take`` sees each finished game. Says on stdout how it goes."""
-    folder = GameFolder(options.output, options.seed)
+    """Play ``orders`` into ``options.output``; ``take`` sees each finished game. Says on stdout how it goes.
+
+    The first SIGINT or SIGTERM finishes the running games, the second stops at once; what is finished is on disk.
+    """
+    folder = _folder_of(options)
     waiting = iter(orders)
-    stats, control, report = StreamStats(), StreamControl(), _Report()
+    stats, control = StreamStats(), StreamControl()
 
     def sink(game: FinishedGame) -> None:
         folder.add(game)
         take(game)
-        report.now_and_then(stats)
 
-    with _stopped_by_interrupts(control):
+    with _reported(stats), _stopped_by_interrupts(control, stats):
         try:
-            play_stream(
-                lambda: next(waiting, None),
-                sink,
-                games=options.parallel_games,
-                load=evaluator_loader(options.device, options.threads, options.use_fp16),
-                control=control,
-                stats=stats,
-                until_empty=True,
-            )
-        finally:
-            folder.flush()
-    report.write(stats)
+            try:
+                play_stream(
+                    lambda: next(waiting, None),
+                    sink,
+                    games=options.parallel_games,
+                    load=evaluator_loader(options.device, options.threads, options.use_fp16),
+                    control=control,
+                    stats=stats,
+                    until_empty=True,
+                )
+            finally:
+                folder.flush()
+        except _StopNow:
+            folder.flush()  # it may have interrupted the other one
     return stats
+
+
+def _folder_of(options: argparse.Namespace) -> GameFolder:
+    try:
+        return GameFolder(options.output, options.seed)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise OSError(
+            f"{options.output} cannot be written: {error.strerror or error}; name another folder by --output"
+        ) from None
 
 
 def say(text: str) -> None:
@@ -146,35 +180,52 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-class _Report:
-    """Says how many games there are, and how fast they come."""
+@contextmanager
+def _reported(stats: StreamStats) -> Iterator[None]:
+    """Within, a line every now and then says how many games there are and how fast they come; one more at the end."""
+    start, ended = time.monotonic(), threading.Event()
 
-    def __init__(self) -> None:
-        self._start = self._last = time.monotonic()
-
-    def now_and_then(self, stats: StreamStats) -> None:
-        """Write a line unless the last one is recent."""
-        if time.monotonic() - self._last >= REPORT_EVERY_S:
-            self.write(stats)
-
-    def write(self, stats: StreamStats) -> None:
-        """Write a line."""
-        self._last = time.monotonic()
-        seconds = max(self._last - self._start, 1e-9)
+    def write() -> None:
+        seconds = max(time.monotonic() - start, 1e-9)
+        running = f", {stats.games_running} running" if stats.games_running else ""
         say(
-            f"{stats.games} games, {stats.moves} moves, {stats.rows} rows in {seconds:.0f} s"
+            f"{stats.games} games, {stats.moves} moves, {stats.rows} rows in {seconds:.0f} s{running}"
             f" ({stats.rows / seconds:.0f} rows and {stats.evaluations / seconds:.0f} evaluations per second)"
         )
 
+    def watch() -> None:
+        if not ended.wait(QUIET_S) and not stats.evaluations:
+            say("loading the network and compiling, which takes a minute or two at the first start")
+        while not ended.wait(REPORT_EVERY_S):
+            write()
+
+    watcher = threading.Thread(target=watch, name="report", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+        write()
+
+
+class _StopNow(BaseException):
+    """Raised by the second signal in whatever the program is doing."""
+
 
 @contextmanager
-def _stopped_by_interrupts(control: StreamControl) -> Iterator[None]:
-    """The first SIGINT or SIGTERM finishes the running games, the second drops them."""
+def _stopped_by_interrupts(control: StreamControl, stats: StreamStats) -> Iterator[None]:
+    """The first SIGINT or SIGTERM finishes the running games, the second drops them, the third ends the program."""
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
+        if control.stop_now.is_set():
+            os._exit(EXIT_INTERRUPTED)
         if control.finish.is_set():
             control.stop_now.set()
+            _say_at_once(f"stopping at once; {stats.games} finished games are kept")
+            raise _StopNow
         control.finish.set()
+        _say_at_once(f"finishing the {stats.games_running} running games; once more (Ctrl-C) stops at once")
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -182,3 +233,9 @@ def _stopped_by_interrupts(control: StreamControl) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _say_at_once(text: str) -> None:
+    """A line on stderr from within a signal's handler, which may have interrupted another writing."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"\n{text}\n".encode())

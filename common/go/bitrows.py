@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from common.go.points import MAX_LENGTH
+from common.kernels import njit
 
 ROWS: Final = MAX_LENGTH + 2
 

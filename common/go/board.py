@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from common.go.points import BLACK, EMPTY, MAX_LENGTH, MIN_LENGTH, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, WALL, WHITE
 from common.go.zobrist import STONE_KEYS
+from common.kernels import njit
 
 
 @njit(cache=True, nogil=True)

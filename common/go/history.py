@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from common.go.state import HISTORY_CAPACITY, HISTORY_TABLE
+from common.kernels import njit
 
 
 @njit(cache=True, nogil=True)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, WHITE
+from common.kernels import njit
 
 _AREA: Final = MAX_LENGTH * MAX_LENGTH
 MAX_DEPTH: Final = 3 * _AREA // 2

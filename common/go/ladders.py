@@ -14,12 +14,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from common.go.board import ko_capture
 from common.go.ladder_board import LADDER_SCRATCH as LADDER_SCRATCH
 from common.go.ladder_board import MAX_DEPTH, empty_around, load, play_stone, rebuild, undo_stone, wide
 from common.go.points import EMPTY, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE
+from common.kernels import njit
 
 LADDERED: Final = 1
 """Bit of a ladder map: a stone of a laddered chain."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from common.go.bitrows import ROWS, beside, lowest_index, take_component
 from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NUM_POINTS, STRIDE, WHITE
+from common.kernels import njit
 
 _MAX_VITAL: Final = 4
 """A region is vital for the chains around any one of its points at most, hence for four."""

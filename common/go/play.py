@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from common.go import history as keys
 from common.go.board import is_illegal_suicide, key_after, ko_capture, place_stone
@@ -18,6 +17,7 @@ from common.go.points import BLACK, EMPTY, NO_POINT, NUM_POINTS, PASS, STRIDE, W
 from common.go.rules import HandicapBonus, Ko, Scoring
 from common.go.state import NUM_RECENT
 from common.go.zobrist import BLOCK_KEYS, KO_LOG_KEYS, PASS_KEYS, TO_MOVE_KEYS
+from common.kernels import njit
 
 KEYS_PER_TURN: Final = 3
 """The most keys that one turn adds to the HISTORY."""

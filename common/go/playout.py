@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from common.go.play import is_legal, play
 from common.go.points import EMPTY, PASS, STRIDE, WALL
+from common.kernels import njit
 
 
 @njit(cache=True, nogil=True)

@@ -19,14 +19,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from numba import njit
-
 from common.go.basics import BLACK as BLACK
 from common.go.basics import COLUMN_LETTERS
 from common.go.basics import EMPTY as EMPTY
 from common.go.basics import MAX_LENGTH as MAX_LENGTH
 from common.go.basics import MIN_LENGTH as MIN_LENGTH
 from common.go.basics import WHITE as WHITE
+from common.kernels import njit
 
 STRIDE: Final = MAX_LENGTH + 1
 NUM_POINTS: Final = STRIDE * (MAX_LENGTH + 2) + 1

@@ -6,11 +6,13 @@ spellings are those of rules.md 1; `Rules.write_to` puts them into the fields of
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
+
+from common import json_text
 
 MAX_KOMI: Final = 400.0
 
@@ -99,9 +101,9 @@ class Rules:
         stripped = text.strip()
         if stripped.startswith("{"):
             try:
-                fields = json.loads(stripped)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"rules {text!r} are not valid JSON: {error}") from None
+                fields: dict[str, Any] = json_text.loads(stripped)
+            except json_text.JsonError as error:
+                raise ValueError(f"the rules are {error}") from None
             return Rules.from_json(fields)
         named = NAMED_RULES.get(_plain(stripped))
         return named if named is not None else _parse_short(stripped)
@@ -295,8 +297,8 @@ def _from_json_value(field: str, value: Any) -> Any:
         return _BONUS_OF_TEXT[value]
     if field == "komi":
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise ValueError(f"komi {value!r} in rules must be a number")
-        return float(value)
+            raise ValueError(f"komi {str(value)[:40]!r} in rules must be a number")
+        return float(value) if abs(value) <= MAX_KOMI else math.inf  # a whole number may be too large for a float
     if not isinstance(value, bool):
         raise ValueError(f"{field} {value!r} in rules must be true or false")
     return value

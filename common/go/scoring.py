@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from numba import njit
-
 from common.go.passalive import calculate_area, independent_life_area
 from common.go.points import BLACK, EMPTY, NEIGHBOURS, STRIDE, WHITE
 from common.go.rules import Scoring, Tax
+from common.kernels import njit
 
 BUTTON_POINTS: Final = 0.5
 _TAX_PER_REGION: Final = 2

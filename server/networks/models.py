@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
 
 from common.wire import MAX_NETWORK_NAME_LENGTH
+from server.names import name_validator
 from server.runs.models import Run
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9]+(-[A-Za-z0-9]+)+$"
 """Letters, digits and hyphens; the first part is the run's name (contribute-protocol.md 14)."""
+NAME_ALLOWED: Final = (
+    "A network's name is the name of its run, a hyphen, and letters (A to Z, a to z), digits and single hyphens."
+)
 
 
 class NetworkState(models.TextChoices):
@@ -33,7 +36,9 @@ class Network(models.Model):
     """One network of a run; its file never changes."""
 
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="networks")
-    name = models.CharField(max_length=MAX_NETWORK_NAME_LENGTH, unique=True, validators=[RegexValidator(NAME_PATTERN)])
+    name = models.CharField(
+        max_length=MAX_NETWORK_NAME_LENGTH, unique=True, validators=[name_validator(NAME_PATTERN, NAME_ALLOWED)]
+    )
     state = models.CharField(max_length=9, choices=NetworkState.choices)
     created_at = models.DateTimeField(auto_now_add=True)
     architecture = models.CharField(max_length=64, blank=True)

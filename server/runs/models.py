@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
 from common.go.basics import MAX_LENGTH
 from common.wire import INPUTS_VERSION, MIN_DATA_BOARD_LENGTH
+from server.names import name_validator
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9]{1,16}$"
 """contribute-protocol.md 3: networks' names begin with it, so it has no hyphen."""
+NAME_ALLOWED: Final = "A run's name is 1 to 16 letters (A to Z, a to z) and digits, without blanks or other signs."
 
 SHARE: Final = (MinValueValidator(0.0), MaxValueValidator(1.0))
 
@@ -39,7 +41,7 @@ class PromotionRule(models.TextChoices):
 class Run(models.Model):
     """Settings of one run. Configuration texts are checked when they are saved through `server.runs.services`."""
 
-    name = models.CharField(max_length=16, unique=True, validators=[RegexValidator(NAME_PATTERN)])
+    name = models.CharField(max_length=16, unique=True, validators=[name_validator(NAME_PATTERN, NAME_ALLOWED)])
     state = models.CharField(max_length=8, choices=RunState.choices, default=RunState.ACTIVE)
     created_at = models.DateTimeField(auto_now_add=True)
     current_network = models.ForeignKey(

@@ -23,6 +23,7 @@ from nets.data_files import DataFolder
 from nets.exchange import trainable_module_of
 from nets.katago_file import read_net
 from nets.model import Net
+from nets.places import CURRENT
 from nets.trainer import Outcome, SliceReport, Trainer
 from server.networks.models import Network
 from server.runs.models import Run
@@ -129,7 +130,7 @@ def _first_net(run: Run, folder: Path) -> Net | None:
 
 def _fetch(checkpoint: str, folder: Path) -> Path:
     """The checkpoint of that storage name on this disk: the local one if it is the same, else a copy."""
-    current = folder / checkpoints.CURRENT
+    current = folder / CURRENT
     wanted = Path(checkpoint).stem
     if current.is_file() and _sha256(current) == wanted:
         return current

@@ -6,6 +6,7 @@ import argparse
 import io
 import json
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -15,7 +16,7 @@ import pytest
 
 from client import gtp
 from client.gtp_engine import Engine, GtpSettings
-from client.gtp_protocol import clean, serve
+from client.gtp_protocol import MAX_LINE, any_bytes, clean, lines_of, serve
 from client.gtp_search import EngineSearch
 from client.selfplay.local import evaluator_loader, network_of
 from common.parameters import parse_engine
@@ -80,6 +81,71 @@ def test_lines() -> None:
     assert clean("a\tb#c") == "a b"
 
 
+def talk_in_bytes(lines: bytes) -> bytes:
+    """Answers of the commands ``echo`` and ``name`` to bytes, over streams as a process has them in an ASCII locale."""
+    output = io.BytesIO()
+    written = any_bytes(io.TextIOWrapper(output, "ascii", write_through=True))
+    commands = {"echo": lambda words: "|".join(words), "name": lambda words: os.fsdecode(b"net\xff")}
+    serve(commands, lines_of(any_bytes(io.TextIOWrapper(io.BytesIO(lines), "ascii"))), written)
+    return output.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        (b"echo caf\xe9 x\n", b"= caf|x\n\n"),
+        (b"echo \xc4\xe3\xba\xc3.sgf\n", b"= .sgf\n\n"),
+        ("echo 黑.sgf\n".encode(), b"= .sgf\n\n"),
+        (b"echo a # \xff\xfe\n", b"= a\n\n"),
+        (b"\xef\xbb\xbfecho a\n", b"= a\n\n"),
+        (b"echo a\x00b\n", b"= ab\n\n"),
+        (b"echo a\r\n", b"= a\n\n"),
+        (b"echo a", b"= a\n\n"),
+        (b"\x00\n\n\xff\necho a\n", b"= a\n\n"),
+        (b"name\n", b"= net\xff\n\n"),
+        (
+            b"12 echo " + b"a" * 2_500_000 + b"\n13 echo b",
+            b"?12 the line has more than 1000000 characters\n\n=13 b\n\n",
+        ),
+        (b"echo " + b"\xe9" * MAX_LINE, b"? the line has more than 1000000 characters\n\n"),
+    ],
+    ids=range(12),
+)
+def test_any_bytes_are_answered(line: bytes, answer: bytes) -> None:
+    assert talk_in_bytes(line) == answer
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("kata-set-rules {" + '"ko":[' * 100_000, "the rules are nested too deeply"),
+        ("kata-set-rules " + "{" * 1000, "the rules are nested too deeply"),
+        ('kata-set-rules {"komi":1' + "0" * 400 + "}", "must be an integer or half-integer"),
+        ('kata-set-rules {"ko":{"a":1}}', "must be one of"),
+        ("kata-set-rules {", "the rules are not JSON"),
+        ("komi nan", "Expected single float argument"),
+        ("komi 1_0", "Expected single float argument"),
+        ("komi 1e3", "unacceptable komi"),
+    ],
+    ids=range(8),
+)
+def test_odd_values_are_refused_without_a_traceback(
+    engine: Engine, line: str, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = last(engine, line)
+    assert found.startswith("? ")
+    assert answer in found
+    assert len(found) < 1000
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "komi"), [("6,5", "6.5"), ("+6.500", "6.5"), ("-0.0", "0"), ("1e1", "10"), (".5", "0.5")]
+)
+def test_forms_of_a_komi(engine: Engine, text: str, komi: str) -> None:
+    assert last(engine, f"komi {text}", "get_komi") == f"= {komi}"
+
+
 def test_a_failure_of_our_own_is_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
     output = io.StringIO()
     serve({"fail": lambda words: str(1 // 0)}, ["fail", "9 fail"], output)
@@ -117,7 +183,7 @@ def test_the_program(engine: Engine) -> None:
         ("komi many", "? Expected single float argument for komi but got 'many'"),
         ("komi nan", "? Expected single float argument for komi but got 'nan'"),
         ("komi 401", "? unacceptable komi"),
-        ("komi inf", "? unacceptable komi"),
+        ("komi inf", "? Expected single float argument for komi but got 'inf'"),
         ("komi 7.3", "? komi must be an integer or half-integer"),
         ("play", "? Expected two arguments for play but got ''"),
         ("play green A1", "? Could not parse color: 'green'"),

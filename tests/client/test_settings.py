@@ -56,6 +56,52 @@ def test_what_is_wrong_is_named_with_its_remedy(arguments: list[str], text: str)
         settings(arguments)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_file_of_any_editor(tmp_path: Path, encoding: str, end: str) -> None:
+    file = tmp_path / "contribute.cfg"
+    text = end.join(["serverUrl = http://x", "username = ünal", "password = p"])
+    mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""
+    file.write_bytes((mark + text).encode(encoding))
+    assert settings(["--config", str(file)]).username == "ünal"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("password = ä".encode("latin-1"), "line 1: the byte 0xE4 is not UTF-8; save it as UTF-8"),
+        ("# x\npassword = p".encode("utf-16-le"), "line 1: a zero byte: .*UTF-16 without its mark; save it as UTF-8"),
+        (b"username = u\n\xff\xfe", "line 2: the byte 0xFF is not UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_text_of_ours(tmp_path: Path, content: bytes, text: str) -> None:
+    file = tmp_path / "contribute.cfg"
+    file.write_bytes(content)
+    with pytest.raises(SettingsError, match=f"settings file {file}: {text}"):
+        settings(["--config", str(file)])
+
+
+@pytest.mark.parametrize("key", ["password", "username", "serverUrl", "dataDirectory"])
+def test_a_value_is_not_cut_in_silence(tmp_path: Path, key: str) -> None:
+    file = tmp_path / "contribute.cfg"
+    values = {"serverUrl": "http://x", "username": "u", "password": "p", "dataDirectory": "/d"}
+    lines = [f"{name} = {value}" for name, value in values.items() if name != key]
+    file.write_text("\n".join([*lines, f"{key} = {values[key]}#123"]))
+    with pytest.raises(SettingsError, match=rf'line 4: {key}: a .#. begins a comment.*{key} = "abc#123"'):
+        settings(["--config", str(file)])
+    file.write_text("\n".join([*lines, f"{key} = {values[key]} # 123", "gpus = 0#the first"]))
+    assert settings(["--config", str(file)]).gpus == "0"
+
+
+def test_no_home_for_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", no_home)
+    with pytest.raises(SettingsError, match=r"no home folder .*--data-dir or TENGEN_DATA_DIR"):
+        settings(["--server-url", "http://x", *LOGIN])
+
+
 @pytest.mark.parametrize(
     ("url", "text"),
     [

@@ -6,38 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from common import kernel_cache
-from common.cache_folder import cache_folder, state_of
+from common.cache_folder import folder, state_of
 
-VARIABLES = ("TENGEN_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA")
+VARIABLES = ("TENGEN_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME")
 
 
 @pytest.mark.parametrize(
-    ("given", "folder"),
+    ("given", "expected"),
     [
-        ({"HOME": "/home/a"}, "/home/a/.cache/tengen"),
-        ({"HOME": "/home/a", "LOCALAPPDATA": "/data"}, "/data/tengen"),
-        ({"HOME": "/home/a", "LOCALAPPDATA": "/data", "XDG_CACHE_HOME": "/caches"}, "/caches/tengen"),
-        ({"HOME": "/home/a", "XDG_CACHE_HOME": "/caches", "TENGEN_CACHE_DIR": "/ours"}, "/ours"),
+        ({"HOME": "home"}, "home/.cache/tengen"),
+        ({"HOME": "home", "LOCALAPPDATA": "data"}, "data/tengen"),
+        ({"HOME": "home", "LOCALAPPDATA": "data", "XDG_CACHE_HOME": "caches"}, "caches/tengen"),
+        ({"HOME": "home", "XDG_CACHE_HOME": "caches", "TENGEN_CACHE_DIR": "ours"}, "ours"),
     ],
 )
-def test_the_folder(given: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder(given: dict[str, str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    assert cache_folder() == Path(folder)
-
-
-def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    def homeless() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    for name in (*VARIABLES, "NUMBA_CACHE_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(Path, "home", homeless)
-    assert cache_folder() is None
-    kernel_cache.use()
+        monkeypatch.setenv(name, str(tmp_path / value))
+    assert folder("things") == tmp_path / expected / "things"
+    assert (tmp_path / expected / "things").is_dir()
 
 
 def test_a_state_is_of_names_and_contents(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import pytest
 
@@ -13,10 +13,14 @@ from common.config_text import ConfigError
 from common.go.rules import Ko, Scoring, Tax
 from common.parameter_kinds import Key, integer
 from common.parameters import (
+    CONFIGS,
     GameInitParameters,
     MatchParameters,
     SearchParameters,
     SelfplayParameters,
+    TextKind,
+    base_text,
+    completed,
     default_text,
     keys_of,
     parse_engine,
@@ -104,13 +108,11 @@ OUT_OF_RANGE: list[tuple[str, str]] = [
     ("cpuctExploration", "10.5"),
     ("cpuctExploration", "nan"),
     ("cpuctExploration", "inf"),
-    ("cpuctExploration", ""),
     ("dynamicScoreCenterScale", "0.1"),
     ("rootNoiseEnabled", "yes"),
     ("rootDirichletNoiseWeight", "-0.1"),
     ("rootPolicyTemperature", "0"),
     ("koRules", "SPIGHT"),
-    ("koRules", ""),
     ("koRules", "SIMPLE,"),
     ("scoringRules", "area"),
     ("taxRules", "SOME"),
@@ -305,3 +307,36 @@ def test_settings_of_an_engine() -> None:
         parse_engine(EngineSettings, overrides="question=1")
     with pytest.raises(ConfigError, match="override: useGraphSearch = true is not supported yet"):
         parse_engine(EngineSettings, overrides="useGraphSearch=true")
+
+
+@pytest.mark.parametrize("boards", ["7x7", "9-19"])
+def test_a_text_of_changes_is_completed_by_ours(boards: Literal["7x7", "9-19"]) -> None:
+    for kind in get_args(TextKind):
+        changes = (CONFIGS / f"{kind}_{boards}.cfg").read_text(encoding="utf-8")
+        whole, from_base = completed(kind, changes)
+        assert whole == default_text(kind, boards)
+        assert from_base == len(config_text.parse(whole)) - len(config_text.parse(changes))
+        assert completed(kind, whole) == (whole, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "gone"),
+    [
+        ("bSizesXY = 9-7,7-7\nbSizeRelProbs = 1,2\n", {"bSizes", "allowRectangleProb"}),
+        ("forkSidePositionProb = 0\n", {"sidePositionProb"}),
+        ("maxVisits = 700\n", set()),
+        ("# nothing\n", set()),
+    ],
+)
+def test_a_change_puts_its_key_in_the_place_of_others(changes: str, gone: set[str]) -> None:
+    whole, _ = completed("selfplay", changes)
+    parse_selfplay(whole)
+    given, base = set(config_text.parse(changes)), set(config_text.parse(base_text("selfplay")))
+    assert set(config_text.parse(whole)) == (base | given) - gone
+
+
+def test_changes_are_checked_in_their_own_lines() -> None:
+    with pytest.raises(ConfigError) as caught:
+        completed("selfplay", "maxVisits = many\nmaxVisit = 5\nhandicapProb = 1\nstartPosesProb = 1\n")
+    found = [line.partition(":")[0] for line in str(caught.value).splitlines()]
+    assert found == ["line 2", "line 1", "line 3", "line 4"]

@@ -94,7 +94,7 @@ def test_missing_tokens_have_defaults(text: str, short: str) -> None:
         ("komi0.3", "integer or half-integer"),
         ("komi401", "integer or half-integer"),
         ("scoreTERRITORYbutton1", "only defined with area scoring"),
-        ('{"ko":"SIMPLE"', "not valid JSON"),
+        ('{"ko":"SIMPLE"', "the rules are not JSON"),
         ('{"kko":"SIMPLE"}', "unknown key 'kko'"),
         ('{"ko":3}', "must be one of SIMPLE"),
         ('{"suicide":1}', "must be true or false"),

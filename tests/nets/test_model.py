@@ -18,7 +18,8 @@ from torch import Tensor
 
 from nets.blocks import PoolingBlock, ResidualBlock
 from nets.config import Activation, NetConfig, Residual, TipKind, base_names, named, written_version
-from nets.exchange import config_of, module_of, record_of, trainable_module_of
+from nets.descriptions import config_of
+from nets.exchange import module_of, record_of, trainable_module_of
 from nets.heads import HEADS, Shape, Source, heads_of, output_shape
 from nets.katago_file import NetFileError, read_net, write_net
 from nets.layers import BATCH_NORM_EPSILON, Act, Board, Norm, initialise, preactivate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,11 @@ def test_create_run_takes_texts_from_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["no-hyphens"], "name"),
+        (["no-hyphens"], "name: A run's name is 1 to 16 letters"),
+        (["kyu nine"], "name: A run's name is 1 to 16 letters"),
+        (["käse"], "name: A run's name is 1 to 16 letters"),
+        ([""], "name"),
+        (["a" * 17], "name: .*at most 16 characters"),
         (["nine", "--data-board-len", "9"], "selfplay_config"),
         (["nine", "--selfplay-config", "missing.cfg"], "missing.cfg"),
         (["nine", "--board-sizes", "nine"], "bSizes"),
@@ -123,12 +128,31 @@ def test_create_run_wants_json(tmp_path: Path) -> None:
         ("{", "is not JSON"),
         ("[]", "one JSON object"),
         ('{"batch_size": 64}', "there is no setting 'batch_size'"),
+        ('{"a": ' + "[" * 100_000, "nested too deeply"),
     )
     for content, text in wrong:
         path = tmp_path / "training.json"
-        path.write_text(content)
+        path.write_text(content, encoding="utf-8-sig")
         with pytest.raises(CommandError, match=text):
             call_command("create_run", "nine", "--training-settings", str(path))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_create_run_takes_a_text_of_changes(tmp_path: Path, encoding: str) -> None:
+    small, out = tmp_path / "small.cfg", StringIO()
+    small.write_text("bSizes = 9\nbSizeRelProbs = 1\nmaxVisits = 40\n", encoding=encoding)
+    words = ["nine", "--defaults", "7x7", "--selfplay-config", str(small), "--data-board-len", "9"]
+    call_command("create_run", *words, stdout=out)
+    assert f"{small} gives what differs from the texts of --defaults 7x7" in out.getvalue()
+    found = parse_selfplay(Run.objects.get().selfplay_config)
+    assert (found.init.longest_side, found.search.max_visits, found.init.komi_mean) == (9, 40, 9.0)
+
+
+def test_create_run_names_the_file_of_a_misspelt_change(tmp_path: Path) -> None:
+    small = tmp_path / "small.cfg"
+    small.write_text("\nmaxVisit = 40\n")
+    with pytest.raises(CommandError, match=rf"{small}: line 2: unknown key maxVisit; is it maxVisits\?"):
+        call_command("create_run", "nine", "--selfplay-config", str(small))
 
 
 # --------------------------------------------------------------------------------------------------------------- admin

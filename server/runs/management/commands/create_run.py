@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from common.config_text import ConfigError, overlay
-from common.parameters import default_text
+from common.parameters import TextKind, completed, default_text
+from common.text_files import TextError, read_json_object, read_text
 from server.errors import InvalidSettings
 from server.runs.models import PromotionRule, Run
 from server.runs.selectors import run_by_name
@@ -42,8 +42,8 @@ class Command(BaseCommand):
         )
         parser.add_argument("--defaults", choices=["7x7", "9-19"], default="9-19", help="texts to start from")
         parser.add_argument("--board-sizes", help="such as 9,13,19; all are equally frequent (default: the texts')")
-        parser.add_argument("--selfplay-config", type=Path, help="KataGo configuration text of self-play games")
-        parser.add_argument("--gating-config", type=Path, help="KataGo configuration text of gating games")
+        parser.add_argument("--selfplay-config", type=Path, help="text of self-play games, or only what it changes")
+        parser.add_argument("--gating-config", type=Path, help="text of gating games, or only what it changes")
         parser.add_argument("--training-settings", type=Path, help="JSON file of the trainer's settings")
         parser.add_argument("--gate-games", type=int, default=200)
         parser.add_argument("--gate-required", type=float, default=0.5, help="share of the points (default 0.5)")
@@ -59,36 +59,37 @@ class Command(BaseCommand):
             return
         try:
             settings = {name: options[name] for name in _PLAIN} | {
-                "selfplay_config": _text(options, "selfplay"),
-                "gating_config": _text(options, "gating"),
+                "selfplay_config": self._text(options, "selfplay"),
+                "gating_config": self._text(options, "gating"),
                 "training_settings": _json(options["training_settings"]),
             }
             for size in sizes(Run(**settings)):
                 plan_of(size.run, size.architecture)
             run = run_create(**settings)
-        except (InvalidSettings, ConfigError, OSError) as error:
+        except (InvalidSettings, ConfigError, TextError, OSError) as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"run {run.name} made; it begins with the network {run.current_network}")
 
-
-def _text(options: dict[str, Any], kind: str) -> str:
-    """The configuration text that the command line describes."""
-    path: Path | None = options[f"{kind}_config"]
-    text = path.read_text(encoding="utf-8") if path else default_text(kind, options["defaults"])  # type: ignore[arg-type]
-    sizes = options["board_sizes"]
-    if sizes is None:
-        return text
-    shares = ",".join("1" for _ in sizes.split(","))
-    return overlay(text, f"bSizes = {sizes}\nbSizeRelProbs = {shares}\n")
+    def _text(self, options: dict[str, Any], kind: TextKind) -> str:
+        """The configuration text that the command line describes."""
+        path: Path | None = options[f"{kind}_config"]
+        text = default_text(kind, options["defaults"])
+        if path is not None:
+            try:
+                text, from_base = completed(kind, read_text(path), text)
+            except ConfigError as error:
+                raise ConfigError(f"{path}: {error}") from None
+            if from_base:
+                self.stdout.write(
+                    f"{path} gives what differs from the texts of --defaults {options['defaults']}:"
+                    f" {from_base} values are taken from there"
+                )
+        sizes = options["board_sizes"]
+        if sizes is None:
+            return text
+        shares = ",".join("1" for _ in sizes.split(","))
+        return overlay(text, f"bSizes = {sizes}\nbSizeRelProbs = {shares}\n", without=("bSizesXY",))
 
 
 def _json(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InvalidSettings(f"{path} is not JSON: {error}") from None
-    if not isinstance(settings, dict):
-        raise InvalidSettings(f"{path} must hold one JSON object")
-    return settings
+    return read_json_object(path) if path is not None else {}

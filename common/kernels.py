@@ -1,0 +1,75 @@
+"""How kernels are compiled: numba's ``njit``, kept in the folder of `common.kernel_cache` as far as one can be written.
+
+Every kernel of ours is declared through this `njit`. numba's own looks for other folders where the chosen one fails,
+among them the sources', in which kernels of older sources may lie, and raises where it finds none, where the disk is
+full, and at a damaged file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, TypeVar
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
+from numba.core.dispatcher import Dispatcher
+
+from common import kernel_cache
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+# of numba's own, which are not all typed
+_Parts: Final[Any] = CompileResultCacheImpl
+_Files: Final[Any] = FunctionCache
+
+
+def njit(*, cache: bool, nogil: bool = False) -> Callable[[_Function], _Function]:
+    """Decorator: compile a function when it is first called.
+
+    Args:
+        cache: keep what was compiled for later processes, if that is possible; if not, one line says so.
+        nogil: let other threads of Python run meanwhile.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        kernel: Any = numba.njit(nogil=nogil)(function)
+        if cache and isinstance(kernel, Dispatcher):  # without a compiler it is the function itself
+            _keep(kernel, function)
+        compiled: _Function = kernel  # it is called as the function is
+        return compiled
+
+    return decorate
+
+
+def _keep(kernel: Any, function: Callable[..., Any]) -> None:
+    kernel_cache.tell_where_kernels_are()
+    with contextlib.suppress(RuntimeError, OSError):  # no folder, or one that has gone: it is compiled each time
+        kernel._cache = _Kept(function)
+
+
+class _ChosenFolder(_Parts):  # type: ignore[misc]
+    _locator_classes: ClassVar = [UserProvidedCacheLocator]
+
+
+class _Kept(_Files):  # type: ignore[misc]
+    """The files of one function; what cannot be read or written is compiled."""
+
+    _impl_class = _ChosenFolder
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What was compiled for a signature; None if there is nothing that can be used."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # unpickling a damaged file may raise anything
+            with contextlib.suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled for a signature."""
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:
+            self.disable()
+            kernel_cache.tell_not_kept(f"{self.cache_path}: {getattr(error, 'strerror', None) or error}")
