@@ -299,18 +299,9 @@ class OpenVinoBackend(CpuBackend):
         return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
     @staticmethod
-    @functools.cache
     def takes_bfloat16() -> bool:
         """Whether OpenVINO is here and computes in bfloat16 if told to: with AVX-512 also without units, but slowly."""
-        try:
-            import openvino
-            from openvino import opset13
-        except ImportError:
-            return False
-        given = opset13.parameter([1], np.float32)
-        model = openvino.Model([opset13.relu(given)], [given])
-        compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "bf16"})
-        return bool(compiled.get_property("INFERENCE_PRECISION_HINT") == openvino.Type.bf16)
+        return _openvino_takes_bfloat16()
 
     def run(self, shape: BatchShape) -> Raw:
         requests = self._requests.get(shape)
@@ -361,6 +352,19 @@ class OpenVinoBackend(CpuBackend):
     def close(self) -> None:
         self._requests.clear()
         self._graphs.clear()
+
+
+@functools.cache
+def _openvino_takes_bfloat16() -> bool:
+    try:
+        import openvino
+        from openvino import opset13
+    except ImportError:
+        return False
+    given = opset13.parameter([1], np.float32)
+    model = openvino.Model([opset13.relu(given)], [given])
+    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "bf16"})
+    return bool(compiled.get_property("INFERENCE_PRECISION_HINT") == openvino.Type.bf16)
 
 
 def _openvino_graph(module: nn.Module, example: tuple[Tensor, ...]) -> Any:

@@ -366,13 +366,13 @@ def _cpu_ways(net: Net, length: int, threads: int, precision: Precision) -> Iter
         return
     if precision is Precision.FASTEST and OpenVinoBackend.has_bfloat16():
         yield openvino_16
-        yield partial(_quicker, (torch_16, openvino_32), length)
+        yield partial(_quicker, (torch_16, openvino_32), net.config.name, length)
     yield openvino_32
     yield partial(TorchBackend, net, length, threads)
 
 
-def _quicker(ways: Sequence[Callable[[], Backend]], length: int) -> Backend:
-    """The backend that evaluates a batch in less time; RuntimeError if none of them can."""
+def _quicker(ways: Sequence[Callable[[], Backend]], name: str, length: int) -> Backend:
+    """The backend that evaluates a batch in less time; EvaluatorError if none of them can."""
     best: Backend | None = None
     least, reasons = math.inf, []
     for make in ways:
@@ -381,13 +381,14 @@ def _quicker(ways: Sequence[Callable[[], Backend]], length: int) -> Backend:
             seconds = _seconds_of_a_batch(backend, length)
         except (RuntimeError, ImportError, OutOfMemory) as error:
             reasons.append(str(error))
+            _tell(name, error)
             continue
         if seconds < least:
             best, least, backend = backend, seconds, best
         if backend is not None:
             backend.close()
     if best is None:
-        raise RuntimeError("; ".join(reasons))
+        raise EvaluatorError("; ".join(reasons))
     return best
 
 

@@ -23,8 +23,9 @@ from client.selfplay.stream import StreamControl, StreamStats, play_stream
 from common import config_text
 from common.audit import audit_training_game
 from common.parameters import default_text
+from nets.batch import Evaluator
 from nets.config import named
-from nets.evaluator import Evaluator, load_evaluator
+from nets.evaluator import load_evaluator
 from nets.exchange import record_of
 from nets.katago_file import write_net
 from nets.model import Net

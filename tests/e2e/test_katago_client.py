@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -66,13 +67,17 @@ def contribute(system: System, folder: Path) -> Program:
     return Program("katago", command, os.environ.copy(), stop_signal=signal.SIGINT, stop_within_s=30)
 
 
+def enough(system: System, counted: str) -> bool:
+    return bool(system.one(counted) >= GAMES)
+
+
 def test_games_that_reach_the_move_limit_are_counted(system: System) -> None:
     program = contribute(system, system.installation.folder / "katago")
     system.children["katago"] = Child(program, system.installation.logs, program.environment)
     for kind in ("training", "rating"):
         stopped = f"from games_game where kind = '{kind}' and state = 'counted' and game_length >= {LIMIT}"
         system.wait_until(
-            lambda stopped=stopped: system.one(f"select count(*) {stopped} and winner = '0'") >= GAMES,
+            partial(enough, system, f"select count(*) {stopped} and winner = '0'"),
             f"counted {kind} games of KataGo's client",
         )
     refused = system.ask("select kind, reason_code, reason from games_game where state = 'refused'")

@@ -26,7 +26,7 @@ DEADLINE = 60.0  # seconds, of all threads together
 @pytest.fixture(autouse=True)
 def no_bindings_of_another_folder() -> None:
     """kombu remembers the bindings of the process, which has one folder outside of tests."""
-    broker.Transport.global_state.clear()
+    cast(Any, broker.Transport.global_state).clear()
 
 
 def connect(folder: Path) -> Connection:
@@ -130,7 +130,7 @@ def test_a_damaged_table_is_made_again_while_everything_goes_on(damage: str, tmp
         queue.put("third")
         assert table.read_bytes() == whole
         table.write_bytes(DAMAGED[damage])
-    broker.Transport.global_state.clear()  # what a process that is started later has
+    cast(Any, broker.Transport.global_state).clear()  # what a process that is started later has
     with connect(tmp_path) as connection, connection.SimpleQueue("work") as queue:
         queue.put("fourth")
         assert table.read_bytes() == whole

@@ -15,7 +15,7 @@ from client.selfplay.folder import GameFolder
 from client.selfplay.orders import FinishedGame
 from common.rows import read_npz
 from common.sgf import read_all
-from nets.evaluator import Batch
+from nets.batch import Batch
 from tests.client.selfplay.evaluators import OpinionatedEvaluator
 from tests.client.selfplay.games import orders, play, selfplay_text
 from tests.client.test_match import options_of
