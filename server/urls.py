@@ -21,6 +21,7 @@ def _relative(wire_path: str) -> str:
     return wire_path.removeprefix("/")
 
 
+handler400 = "server.web.views.malformed"
 handler500 = "server.web.views.trouble"
 
 urlpatterns = [

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from django.db import IntegrityError, transaction
+from django.db import DataError, IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -154,6 +154,8 @@ def _insert(game: Game, job_id: str | None) -> None:
         if _constraint(error) != "game_uid":
             raise
         raise GameExists(game.uid) from None
+    except DataError as error:  # a value beyond its column, whatever the checks before have let through
+        raise GameRefused("it holds a value that cannot be stored") from error
     except GameRefused:
         # The same upload on another connection may have taken the job's last place while this one waited for it.
         if Game.objects.filter(kind=game.kind, uid=game.uid).exists():

@@ -15,6 +15,7 @@ from django.views import defaults
 from django.views.decorators.http import require_safe
 
 from server.accounts import selectors as accounts
+from server.api import is_api, plain_answer
 from server.games import selectors as games
 from server.jobs import selectors as jobs
 from server.networks import selectors as networks
@@ -142,9 +143,20 @@ def _page(request: HttpRequest, found: QuerySet[Any]) -> Page[Any]:
     return Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
 
 
+def malformed(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer to a request that Django refused before a view saw it, such as one for a foreign host."""
+    text = "malformed request, or a host name that this server does not answer to"
+    if is_api(request):
+        return plain_answer(400, text)
+    return HttpResponse(text + "\n", status=400, content_type="text/plain; charset=utf-8")
+
+
 def trouble(request: HttpRequest) -> HttpResponse:
     """Answer where a page raised: 503 while the database is away, else Django's 500. A template would ask it again."""
-    if not isinstance(sys.exception(), (OperationalError, InterfaceError)):
+    away = isinstance(sys.exception(), (OperationalError, InterfaceError))
+    if is_api(request):
+        return plain_answer(503 if away else 500, "trouble in the server; it has been logged, please try again later")
+    if not away:
         return defaults.server_error(request)
     text = "The server's database is away at the moment. Please try again in a minute.\n"
     return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8", headers={"Retry-After": "30"})
