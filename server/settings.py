@@ -16,7 +16,7 @@ HTTPS              people reach us by HTTPS: cookies are sent over nothing else 
 STORAGE            ``local``, or ``s3`` (then AWS_STORAGE_BUCKET_NAME, AWS_S3_ENDPOINT_URL, …)    ``local``
 THROTTLE_USER      requests per contributor, e.g. ``3000/min``                                    ``3000/min``
 THROTTLE_ANON      requests per address without login                                             ``300/min``
-THROTTLE_LOGIN     failed logins per address                                                      ``20/min``
+THROTTLE_LOGIN     failed logins per address, and per account                                     ``20/min``
 LOG_LEVEL          ``DEBUG``, ``INFO``, ``WARNING``, ``ERROR``                                    ``INFO``
 DEBUG              Django's debug pages; never for a server that others reach                     ``false``
 ================== ============================================================================= =====================
@@ -82,6 +82,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "server.web.middleware.TooManyLogins",
 ]
 ROOT_URLCONF = "server.urls"
 WSGI_APPLICATION = "server.wsgi.application"
@@ -137,6 +138,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+AUTHENTICATION_BACKENDS = ["server.accounts.throttling.CountingBackend"]
 LOGIN_URL = "admin:login"
 
 # ----------------------------------------------------------------------------------------------------- files, languages
@@ -248,6 +250,7 @@ def _every(seconds: float, task: str) -> dict[str, Any]:
 CELERY_BEAT_SCHEDULE = {
     "audit what a lost message left": _every(10.0, "server.games.tasks.audit_pending"),
     "remove half-written files": _every(3600.0, "server.games.tasks.sweep"),
+    "forget old logins": _every(3600.0, "server.accounts.tasks.forget_logins"),
     "mark lost jobs": _every(60.0, "server.jobs.tasks.expire"),
     "train": _every(10.0, "server.training.tasks.train"),
     "rate": _every(30.0, "server.ratings.tasks.compute_ratings"),
