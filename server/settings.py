@@ -119,7 +119,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # ------------------------------------------------------------------------------------------- addresses, proxies, login
 
-APPEND_SLASH = False  # clients do not follow redirects; a path without its slash is a plain 404
+APPEND_SLASH = False  # clients do not follow redirects; only people's pages have one (server/web/urls.py)
 TRUST_PROXY = env.bool("TRUST_PROXY", default=False)
 if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -229,6 +229,7 @@ CELERY_TASK_PUBLISH_RETRY = False  # a message is a hint; beat gives it again, a
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "audit"
 CELERY_TASK_ROUTES = {
+    "server.games.tasks.sweep_orphans": {"queue": "ratings"},  # takes long, and no game is to wait for it
     "server.games.*": {"queue": "audit"},
     "server.jobs.*": {"queue": "audit"},
     "server.ratings.*": {"queue": "ratings"},
@@ -250,6 +251,7 @@ def _every(seconds: float, task: str) -> dict[str, Any]:
 CELERY_BEAT_SCHEDULE = {
     "audit what a lost message left": _every(10.0, "server.games.tasks.audit_pending"),
     "remove half-written files": _every(3600.0, "server.games.tasks.sweep"),
+    "remove files that no row names": _every(24 * 3600.0, "server.games.tasks.sweep_orphans"),
     "forget old logins": _every(3600.0, "server.accounts.tasks.forget_logins"),
     "mark lost jobs": _every(60.0, "server.jobs.tasks.expire"),
     "train": _every(10.0, "server.training.tasks.train"),
