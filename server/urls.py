@@ -1,4 +1,4 @@
-"""The tree of addresses. Paths of the API end with a slash, and nothing redirects."""
+"""The tree of addresses. Paths of the API end with a slash, and none of them redirects."""
 
 from __future__ import annotations
 
