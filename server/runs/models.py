@@ -20,6 +20,10 @@ NAME_PATTERN: Final = r"^[A-Za-z0-9]{1,16}$"
 
 SHARE: Final = (MinValueValidator(0.0), MaxValueValidator(1.0))
 
+RATING_SHARE: Final = 0.05
+"""One job in twenty: the networks that no gate asks for get a few dozen games a day from a handful of volunteers, and
+self-play hardly notices."""
+
 
 class RunState(models.TextChoices):
     """What a run still takes part in."""
@@ -72,7 +76,10 @@ class Run(models.Model):
         default=1.0, validators=SHARE, help_text="Share of jobs that go to a waiting gate, 0 to 1."
     )
     rating_share = models.FloatField(
-        default=0.0, validators=SHARE, help_text="Share of the other jobs that are rating games, 0 to 1."
+        default=RATING_SHARE,
+        validators=SHARE,
+        help_text="Share of the other jobs that are rating games, 0 to 1. They go to the networks with the fewest "
+        "games; without them seed and random network are hardly played, and strengths have no zero to stand on.",
     )
     lease_seconds = models.PositiveIntegerField(
         default=4 * 3600,

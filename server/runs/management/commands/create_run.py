@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from common.config_text import ConfigError, overlay
 from common.parameters import default_text
 from server.errors import InvalidSettings
-from server.runs.models import PromotionRule, Run
+from server.runs.models import RATING_SHARE, PromotionRule, Run
 from server.runs.selectors import run_by_name
 from server.runs.services import run_create
 from server.training.plan import plan_of
@@ -49,7 +49,9 @@ class Command(BaseCommand):
         parser.add_argument("--gate-required", type=float, default=0.5, help="share of the points (default 0.5)")
         parser.add_argument("--promotion-rule", choices=PromotionRule.values, default=PromotionRule.GATE)
         parser.add_argument("--gating-share", type=float, default=1.0)
-        parser.add_argument("--rating-share", type=float, default=0.0)
+        parser.add_argument(
+            "--rating-share", type=float, default=RATING_SHARE, help="share of rating games (default %(default)g)"
+        )
         parser.add_argument("--lease-seconds", type=int, default=4 * 3600)
         parser.add_argument("--if-missing", action="store_true", help="do nothing if there is a run of that name")
 
