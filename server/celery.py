@@ -7,10 +7,13 @@ is work: what is due can always be read from the database.
 from __future__ import annotations
 
 import logging
+import logging.config
 import os
 from pathlib import Path
+from typing import Any
 
 from celery import Celery
+from celery.signals import setup_logging
 from django.conf import settings
 
 from server import broker
@@ -22,6 +25,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.settings")
 app = Celery("tengen")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@setup_logging.connect
+def configure_logging(**_: Any) -> None:
+    """Log as the settings say; Celery's own set-up would hide what is below WARNING unless its -l says otherwise."""
+    logging.config.dictConfig(settings.LOGGING)
 
 
 def send_hint(task: str) -> bool:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.forms import UserChangeForm
 
 from server.accounts.models import Contributor
+from server.admin_forms import ChangedFieldsAdmin, ShownForm
 
 
 @admin.register(Contributor)
-class ContributorAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
+class ContributorAdmin(ChangedFieldsAdmin):
     """Who may contribute."""
 
     list_display = ("user", "may_contribute", "training_games", "training_rows", "match_games", "refused_games")
@@ -20,3 +24,18 @@ class ContributorAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subsc
         *("training_games", "training_rows", "match_games", "refused_games"),
     )
     raw_id_fields = ("user",)
+
+
+class UserForm(ShownForm, UserChangeForm):  # type: ignore[type-arg]  # not subscriptable without stubs
+    """A user's page."""
+
+
+admin.site.unregister(get_user_model())
+
+
+@admin.register(get_user_model())
+class AccountAdmin(ChangedFieldsAdmin, UserAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
+    """Django's page of users, which writes what was changed on it."""
+
+    form = UserForm
+    readonly_fields = ("last_login", "date_joined")

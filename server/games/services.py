@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -230,7 +230,17 @@ def games_audit(judge: Judge, limit: int) -> int:
             logger.exception("the audit of game %s failed", game.uid)
     if verdicts:
         _conclude(verdicts)
+        _log_verdicts(games, verdicts)
     return len(games)
+
+
+def _log_verdicts(games: Sequence[Game], verdicts: Mapping[int, Refusal | None]) -> None:
+    """One line for the batch, and one for each game that was refused."""
+    refused = {key: verdict for key, verdict in verdicts.items() if isinstance(verdict, Refusal)}
+    logger.info("audited %d games: %d counted, %d refused", len(verdicts), len(verdicts) - len(refused), len(refused))
+    for game in games:
+        if game.pk in refused:
+            logger.info("game %s refused (%s)", game.uid, refused[game.pk].code)
 
 
 def _claim(limit: int) -> list[Game]:

@@ -100,7 +100,13 @@ class Run(models.Model):
         help_text="The next size, trained beside the current one on the same rows. It offers candidates once its "
         "losses have caught up, and takes the current one's place when one of them is promoted. Empty: none.",
     )
-    training_settings = models.JSONField(default=dict, blank=True, help_text="Settings of the trainer.")
+    training_settings = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='Settings of the trainer that differ from the recipe\'s, such as {"batch": 128, "bucket": '
+        '{"samples_per_epoch": 20000}}. The names are listed in docs/training.md, "Settings of a run". The trainer '
+        "takes new ones up before its next slice; optimizer.kind cannot change in a training that has begun.",
+    )
 
     class Meta:
         constraints = (

@@ -14,8 +14,7 @@ from server.errors import InvalidSettings
 from server.runs.models import RATING_SHARE, PromotionRule, Run
 from server.runs.selectors import run_by_name
 from server.runs.services import run_create
-from server.training.plan import plan_of
-from server.training.selectors import sizes
+from server.training.checks import faults_here
 
 _PLAIN: Final = (
     *("name", "data_board_len", "architecture", "next_architecture", "gate_games", "gate_required"),
@@ -65,8 +64,8 @@ class Command(BaseCommand):
                 "gating_config": _text(options, "gating"),
                 "training_settings": _json(options["training_settings"]),
             }
-            for size in sizes(Run(**settings)):
-                plan_of(size.run, size.architecture)
+            if faults := faults_here(Run(**settings)):
+                raise InvalidSettings("\n".join(faults))
             run = run_create(**settings)
         except (InvalidSettings, ConfigError, OSError) as error:
             raise CommandError(str(error)) from None
