@@ -32,7 +32,7 @@ class ShownForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable
         return [
             name
             for name, field in self.fields.items()
-            if not field.disabled and field.has_changed(_unix(self._shown(name)), _unix(self[name].data))
+            if not field.disabled and _differ(field, self._shown(name), self[name].data)
         ]
 
     def clean(self) -> dict[str, Any] | None:
@@ -45,27 +45,49 @@ class ShownForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable
                 continue
             self.cleaned_data[name] = _unix(self.cleaned_data[name])
             now = self.get_initial_for_field(field, name)
-            elsewhere = field.has_changed(_unix(now), _unix(self._shown(name)))
-            if self.instance.pk is not None and elsewhere and field.has_changed(_unix(now), _unix(self[name].data)):
+            elsewhere = not self._omitted(name) and _differ(field, now, self._sent(name))
+            if self.instance.pk is not None and elsewhere and _differ(field, now, self[name].data):
                 text = f"was changed meanwhile, to: {self._stored(name)}. Open the page again to see it, then decide."
                 self.add_error(name, text)
         return cleaned
 
     def _shown(self, name: str) -> Any:
         """What the page showed of a field; what a program did not send along is taken as the database has it."""
-        field, bound = self.fields[name], self[name]
-        hidden = field.hidden_widget()
-        if hidden.value_omitted_from_data(self.data, self.files, bound.html_initial_name):
+        field = self.fields[name]
+        if self._omitted(name):
             return self.get_initial_for_field(field, name)
-        shown = hidden.value_from_datadict(self.data, self.files, bound.html_initial_name)
+        sent = self._sent(name)
+        if isinstance(field, forms.ModelChoiceField):
+            return sent
         try:
-            return field.to_python(shown) if not isinstance(field, forms.ModelChoiceField) else shown
+            return field.to_python(sent)
         except ValidationError:
-            return shown
+            return sent
+
+    def _omitted(self, name: str) -> bool:
+        """Whether what was shown did not come back."""
+        hidden = self.fields[name].hidden_widget()
+        return hidden.value_omitted_from_data(self.data, self.files, self[name].html_initial_name)
+
+    def _sent(self, name: str) -> Any:
+        """What was shown, as it came back."""
+        return (
+            self.fields[name].hidden_widget().value_from_datadict(self.data, self.files, self[name].html_initial_name)
+        )
 
     def _stored(self, name: str) -> Any:
         value = getattr(self.instance, name, None)
         return value.all() if hasattr(value, "all") else value
+
+
+def _differ(field: forms.Field, one: Any, other: Any) -> bool:
+    """Whether two values of a field are different, apart from line ends and the blanks that the field strips."""
+    return field.has_changed(_plain(field, one), _plain(field, other))
+
+
+def _plain(field: forms.Field, value: Any) -> Any:
+    text = _unix(value)
+    return text.strip() if isinstance(text, str) and isinstance(field, forms.CharField) and field.strip else text
 
 
 def _unix(value: Any) -> Any:

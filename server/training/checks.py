@@ -1,7 +1,7 @@
 """Are a run's training settings such as its trainer can read? Asked where they are saved.
 
 The reader is `server.training.plan`, and with it torch, which no web process loads: there it runs in a process of its
-own for the few seconds that it takes. ``python -m server.training.checks`` is that process.
+own for the few seconds that it takes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from server.training.selectors import sizes
 
 TIMEOUT_S: Final = 45.0
 """Shorter than what a web server leaves a request."""
+_PROGRAM: Final = "import django; django.setup(); from server.training.checks import main; main()"
 _FIELDS: Final = ("name", "architecture", "next_architecture", "data_board_len", "training_settings")
 
 
@@ -29,14 +30,14 @@ def training_faults(run: Run) -> list[str]:
         return faults_here(run)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "server.training.checks"],
+            [sys.executable, "-c", _PROGRAM],
             input=json.dumps({name: getattr(run, name) for name in _FIELDS}),
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,
             check=True,
             cwd=settings.BASE_DIR,
-            env=os.environ | {"SECRET_KEY": settings.SECRET_KEY},
+            env=os.environ | {"DJANGO_SETTINGS_MODULE": "server.settings", "SECRET_KEY": settings.SECRET_KEY},
         )
     except (subprocess.SubprocessError, OSError) as error:
         return [f"the settings could not be checked ({type(error).__name__}); please try again"]
@@ -57,14 +58,7 @@ def faults_here(run: Run) -> list[str]:
     return list(dict.fromkeys(faults))
 
 
-def _main() -> None:
+def main() -> None:
+    """Read a run's fields as JSON from the standard input and write the faults as JSON."""
     values: dict[str, Any] = json.load(sys.stdin)
     json.dump(faults_here(Run(**values)), sys.stdout)
-
-
-if __name__ == "__main__":
-    import django
-
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "server.settings")
-    django.setup()
-    _main()

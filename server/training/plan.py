@@ -61,6 +61,8 @@ def plan_of(run: Run, architecture: str) -> TrainingPlan:
         for key in recipe:
             _known(key, base["recipe"], "recipe.")
         base["recipe"] |= recipe
+        for key in settings:
+            _known(key, base | defaults, "")
         plan = TrainingPlan(TrainConfig.from_json(_merged(base, settings, "")), **own)
         if plan.shard_rows < 1 or plan.checkpoint_seconds <= 0 or not 0 < plan.slice_seconds <= 60:
             raise ValueError("shard_rows and checkpoint_seconds must be positive, slice_seconds at most 60")
