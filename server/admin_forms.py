@@ -76,8 +76,8 @@ class ShownForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable
         )
 
     def _stored(self, name: str) -> Any:
-        value = getattr(self.instance, name, None)
-        return value.all() if hasattr(value, "all") else value
+        value: Any = getattr(self.instance, name, None)
+        return value.all() if isinstance(self.fields[name], forms.ModelMultipleChoiceField) else value
 
 
 def _differ(field: forms.Field, one: Any, other: Any) -> bool:
@@ -108,7 +108,7 @@ class ChangedFieldsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not sub
             found = found.select_for_update(no_key=True, of=("self",))
         return found
 
-    def save_model(self, request: HttpRequest, obj: Model, form: Any, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Write the changed fields of a row that exists, all of a new one."""
         obj.save(update_fields=changed_fields(obj, form) if change else None)
 

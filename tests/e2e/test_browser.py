@@ -213,7 +213,8 @@ def test_coordinates_stand_beside_the_stones(page: Page, live_server: LiveServer
     for label in page.locator(".goban text").all():
         box = label.bounding_box()
         assert box is not None
-        assert board["x"] <= box["x"] and box["x"] + box["width"] <= board["x"] + board["width"]
+        assert board["x"] <= box["x"]
+        assert box["x"] + box["width"] <= board["x"] + board["width"]
         assert box["y"] + box["height"] <= board["y"] + board["height"]
         for circle in circles:
             apart_x = box["x"] + box["width"] <= circle["x"] or circle["x"] + circle["width"] <= box["x"]

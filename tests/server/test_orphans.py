@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command
 from django.db import DataError
@@ -137,9 +138,7 @@ def scatter(run: Run, tmp_path: Path) -> tuple[set[str], set[str]]:
     return known, unknown
 
 
-def open_bytes() -> object:
-    from django.core.files.base import ContentFile
-
+def open_bytes() -> ContentFile[bytes]:
     return ContentFile(b"content")
 
 
