@@ -403,7 +403,9 @@ class _Reader:
 
     def warnings(self) -> tuple[str, ...]:
         """A sentence for each key that nobody asked for."""
-        return tuple(f"{self.entries[key].place}: unknown key {key} is ignored" for key in self._unknown())
+        return tuple(
+            f"{self.entries[key].place}: unknown key {key} is ignored{self._meant(key)}" for key in self._unknown()
+        )
 
     def _unknown(self) -> list[str]:
         return [

@@ -46,6 +46,7 @@ from common.wire_base import (
     limit_bytes,
     no_control_characters,
     sha256_or_empty,
+    storable,
 )
 from common.wire_base import MessageError as MessageError
 
@@ -448,7 +449,9 @@ class ExtraMetadata(JsonMessage):
     playout_doubling_advantage: Annotated[Number, Field(ge=-10, le=10)] | None = None
     playout_doubling_advantage_pla: Literal["Black", "White", "Empty"] | None = None
     draw_equivalent_wins_for_white: Annotated[Number, Field(ge=0, le=1)] | None = None
-    pos_metadata: Annotated[StrictStr, Field(max_length=MAX_POSITION_METADATA_LENGTH)] | None = None
+    pos_metadata: (
+        Annotated[StrictStr, Field(max_length=MAX_POSITION_METADATA_LENGTH), AfterValidator(storable)] | None
+    ) = None
 
 
 class GameUpload(FormMessage):

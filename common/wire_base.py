@@ -126,6 +126,15 @@ def no_control_characters(text: str) -> str:
     return text
 
 
+def storable(text: str) -> str:
+    """Refuse what no database takes as text: NUL, and halves of surrogate pairs."""
+    if "\0" in text:
+        raise ValueError("contains a NUL character")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("contains half of a surrogate pair")
+    return text
+
+
 def address(text: str) -> str:
     """Refuse what is not an absolute http or https address."""
     if not re.match(r"https?://[^\s/]", text):

@@ -62,7 +62,7 @@ def read_status(run_name: str) -> RunStatus:
         samples=training.samples_trained(run),
         losses=dict(losses[-1].values) if losses else {},
         current=current.name if current else "",
-        elo=strength.elo if strength else None,
+        elo=strength.elo if strength and strength.has_played else None,
         elo_error=strength.elo_error if strength else 0.0,
         promoted=states.count(NetworkState.ACCEPTED),
         candidates=len(states) - states.count(NetworkState.SEED),

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from django.core.exceptions import SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, JsonResponse, UnreadablePostError
 from django.urls import reverse
 from rest_framework import exceptions
 from rest_framework.pagination import PageNumberPagination
@@ -23,8 +23,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView, exception_handler
 
-from common.wire import MAX_BODY_BYTES, ErrorAnswer, ErrorCode
-from common.wire_base import FormMessage
+from common.wire import MAX_BODY_BYTES, ErrorAnswer, ErrorCode, MessageError
+from common.wire_base import FormMessage, storable
 from server.errors import GameRefused, Refused
 from server.tables import MIGRATE, is_missing_table
 
@@ -68,6 +68,8 @@ def handle_exception(error: Exception, context: dict[str, Any]) -> Response:
         return error_answer(503, "the server's database is not set up yet; try again later", ErrorCode.RETRY)
     if isinstance(error, SuspiciousOperation):
         return error_answer(400, f"malformed request: {error}", ErrorCode.RETRY)
+    if isinstance(error, UnreadablePostError):
+        return error_answer(400, "the connection ended before the whole request had arrived", ErrorCode.RETRY)
     answer = exception_handler(error, context)
     if answer is None:
         logger.error("unexpected error in %s", type(context["view"]).__name__, exc_info=error)
@@ -88,8 +90,17 @@ def _text(error: Exception) -> str:
 
 def not_found(request: HttpRequest) -> JsonResponse:
     """Answer to an API address that does not exist."""
-    detail = f"there is no API at {request.path}; paths end with a slash"
-    return JsonResponse(ErrorAnswer(detail=detail, code=ErrorCode.RETRY).to_object(), status=404)
+    return plain_answer(404, f"there is no API at {request.path}; paths end with a slash")
+
+
+def plain_answer(status: int, detail: str) -> JsonResponse:
+    """A refusal in the API's shape from where no view of the API was reached."""
+    return JsonResponse(ErrorAnswer(detail=detail, code=ErrorCode.RETRY).to_object(), status=status)
+
+
+def is_api(request: HttpRequest) -> bool:
+    """Whether the address is one of the API's, where programs expect its shape of errors."""
+    return request.path_info.startswith("/api/")
 
 
 # -------------------------------------------------------------------------------------------------------------- forms
@@ -100,8 +111,12 @@ def refuse_oversized_body(request: Request) -> None:
 
     Raises:
         GameRefused: the Content-Length is above the protocol's limit.
+        ParseError: it is no number.
     """
-    length = int(request.META.get("CONTENT_LENGTH") or 0)
+    told = str(request.META.get("CONTENT_LENGTH") or 0)
+    if not re.fullmatch(r"[0-9]{1,15}", told):
+        raise exceptions.ParseError("the header Content-Length is not a number of bytes")
+    length = int(told)
     if length > MAX_BODY_BYTES:
         raise GameRefused(f"the request has {length} bytes, the limit is {MAX_BODY_BYTES}")
 
@@ -113,7 +128,13 @@ def read_form(form: type[_Form], request: Request) -> _Form:
         common.wire.MessageError: a field is missing or wrong.
     """
     fields = cast(Mapping[str, object], request.data)  # a form is parsed to a mapping, whatever the stubs allow
-    return form.from_form({name: value for name, value in fields.items() if isinstance(value, str)})
+    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+    for name in form.model_fields.keys() & texts.keys():
+        try:
+            storable(texts[name])
+        except ValueError as error:
+            raise MessageError(f"{name}: {error}") from None
+    return form.from_form(texts)
 
 
 def form_schema(form: type[FormMessage], *files: str) -> dict[str, Any]:
@@ -161,7 +182,10 @@ def network_name_of(url: str) -> str | None:
 
 
 def _name_in(url: str, collection: str) -> str | None:
-    path = urlsplit(url).path
+    try:
+        path = urlsplit(url).path
+    except ValueError:  # brackets that are no IPv6 address, letters that become others when normalised
+        return None
     _, found, tail = path.rpartition(collection)
     name = unquote(tail.removesuffix("/"))
     return name if found and _NAME.fullmatch(name) else None

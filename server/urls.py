@@ -1,4 +1,4 @@
-"""The tree of addresses. Paths of the API end with a slash, and nothing redirects."""
+"""The tree of addresses. Paths of the API end with a slash, and none of them redirects."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def _relative(wire_path: str) -> str:
     return wire_path.removeprefix("/")
 
 
+handler400 = "server.web.views.malformed"
 handler500 = "server.web.views.trouble"
 
 urlpatterns = [

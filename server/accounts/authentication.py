@@ -1,4 +1,4 @@
-"""HTTP Basic login that remembers a verified password, and slows down those who guess.
+"""HTTP Basic login that remembers a verified password; those who guess are held up by `server.accounts.throttling`.
 
 A client sends its password with every request, and a slow password hash would then cost more than all else. So each
 process keeps a keyed digest of (user, stored hash, password) after the first success; a changed password or a disabled
@@ -11,41 +11,16 @@ import hashlib
 import hmac
 import secrets
 from collections import OrderedDict
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from rest_framework.authentication import BasicAuthentication
-from rest_framework.exceptions import AuthenticationFailed, Throttled
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
-from rest_framework.throttling import SimpleRateThrottle
 
 REMEMBERED: Final = 4096
 """Logins that a process remembers; the least recently used are forgotten first."""
 _WRONG: Final = "Wrong user name or password, or the account is disabled."
-
-
-class FailedLogins(SimpleRateThrottle):
-    """Counts failed logins of an address; `allows` only asks, `record` counts one."""
-
-    scope = "login"
-    duration: int
-
-    def allows(self, request: Request) -> bool:
-        """Whether the request's address may try once more."""
-        return self.allow_request(request, cast(Any, None))  # a view matters only for rates of its own
-
-    def get_cache_key(self, request: Request, view: Any) -> str:
-        """One count per address."""
-        return str(self.cache_format % {"scope": self.scope, "ident": self.get_ident(request)})
-
-    def throttle_success(self) -> bool:
-        """Asking costs nothing."""
-        return True
-
-    def record(self) -> None:
-        """Count a failure, after `allows`."""
-        self.history.insert(0, self.now)
-        self.cache.set(self.key, self.history, self.duration)
 
 
 class _Memory:
@@ -89,21 +64,16 @@ class RememberingBasicAuthentication(BasicAuthentication):
 
         Raises:
             AuthenticationFailed: there is none, or the user is disabled.
-            Throttled: too many failures from this address.
+            Throttled: too many failures from this address, or of this account (`server.accounts.throttling`).
         """
         if "\0" in userid:  # PostgreSQL knows no such character
             raise AuthenticationFailed(_WRONG)
         user = get_user_model().objects.select_related("contributor").filter(username=userid).first()
         if user is not None and user.is_active and _memory.knows(user, password):
             return user, None
-        failures = FailedLogins()
-        assert request is not None  # DRF hands it in; the parameter is optional for old subclasses
-        if not failures.allows(request):
-            raise Throttled(failures.wait(), detail="Too many failed logins from this address.")
         try:
             super().authenticate_credentials(userid, password, request)
         except AuthenticationFailed:
-            failures.record()
             raise AuthenticationFailed(_WRONG) from None
         assert user is not None
         user.refresh_from_db(fields=["password"])  # a login may have renewed an old hash

@@ -38,3 +38,17 @@ class Contributor(models.Model):
 
     def __str__(self) -> str:
         return str(self.user.get_username())
+
+
+class LoginCount(models.Model):
+    """Tries of passwords for an account or from an address since a moment; written by `server.accounts.throttling`."""
+
+    key = models.CharField(max_length=64, primary_key=True, help_text="Digest of the account or of the address.")
+    since = models.DateTimeField(db_index=True)
+    attempts = models.PositiveIntegerField(default=0)
+    known = models.BooleanField(
+        default=False, db_default=False, help_text="No count: this account has logged in from this address."
+    )
+
+    def __str__(self) -> str:
+        return f"{self.attempts} since {self.since:%Y-%m-%d %H:%M:%S}"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from sgfmill.sgf_grammar import parse_sgf_game
+
 from common.rows import Limits, RowsError, read_npz
 from common.wire import MAX_NPZ_BYTES, MAX_NPZ_UNPACKED_BYTES, MAX_ROWS, MAX_SGF_BYTES
 from server.errors import GameRefused
@@ -20,7 +22,7 @@ def check_sgf(sgf: bytes) -> None:
     """Refuse what cannot be a game record of a contributor.
 
     Raises:
-        GameRefused: too long, not UTF-8, or not the beginning of an SGF of Go.
+        GameRefused: too long, not UTF-8, not the beginning of an SGF of Go, or cut short.
     """
     if len(sgf) > MAX_SGF_BYTES:
         raise GameRefused(f"its SGF has {len(sgf)} bytes, the limit is {MAX_SGF_BYTES}")
@@ -30,6 +32,10 @@ def check_sgf(sgf: bytes) -> None:
         sgf.decode("utf-8")
     except UnicodeDecodeError as error:
         raise GameRefused(f"its SGF is not UTF-8: {error}") from None
+    try:
+        parse_sgf_game(sgf)  # the grammar alone, in one pass; what the properties say is the audit's question
+    except ValueError as error:
+        raise GameRefused(f"its SGF cannot be read: {error}") from None
 
 
 def check_rows(rows: bytes, *, count: int, length: int) -> None:

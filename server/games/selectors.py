@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Count, F, Q, QuerySet
 
 from common.wire import MAX_ROWS
+from server.errors import Unavailable
 from server.games.models import Game, GameKind, GameState
 from server.networks.models import Network
 from server.runs.models import Run
@@ -80,13 +81,18 @@ def game_by_uid(kind: str, uid: str) -> Game | None:
     return games().filter(kind=kind, uid=uid.upper()).first()
 
 
-def sgf_text(game: Game) -> str:
-    """The game's record as it was uploaded.
+def sgf_content(game: Game) -> bytes | None:
+    """The game's record as it was uploaded; None if the storage has lost it.
 
     Raises:
-        OSError: the storage failed or has lost it.
+        Unavailable: the storage does not answer.
     """
-    return load(game.sgf_file).decode("utf-8")
+    try:
+        return load(game.sgf_file)
+    except FileNotFoundError:
+        return None
+    except Exception as error:  # each storage has errors of its own
+        raise Unavailable(f"the server's storage is away at the moment ({type(error).__name__}); try again") from error
 
 
 def waiting_games() -> int:

@@ -5,7 +5,8 @@
     received ──audit──> counted <──moderation──> refused, with a reason
         └───────────────audit──────────────────────┘
 
-Files are stored before rows: a row never names a file that is not there. A game's state, its number, and the totals of
+Files are stored before rows: a row never names a file that is not there. Run, networks and job are looked at before
+files are stored, and files of a row that is refused go again. A game's state, its number, and the totals of
 run, contributor, networks and gate change in one transaction. Locks are taken in this order: games by key, run totals,
 those of `server.jobs.services`, contributors and networks by key.
 """
@@ -14,12 +15,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from django.db import IntegrityError, InterfaceError, OperationalError, transaction
+from django.db import DataError, IntegrityError, InterfaceError, OperationalError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -30,13 +31,13 @@ from server.errors import GameExists, GameRefused
 from server.games.counting import Counts, counts_of
 from server.games.models import Game, GameKind, GameState
 from server.games.quick_checks import check_rows, check_sgf
-from server.jobs.models import JobKind
+from server.jobs.models import Job, JobKind
 from server.jobs.services import gates_change, job_for_upload, job_game_received
 from server.networks.models import Network
 from server.networks.selectors import network_by_name
 from server.runs.models import Run, RunState, RunTotals
 from server.runs.selectors import run_by_name
-from server.storage import load, store
+from server.storage import NewFiles, load
 
 logger = logging.getLogger(__name__)
 
@@ -108,10 +109,14 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
         resigned=form.resigned,
         game_length=form.game_length,
         num_training_rows=num_training_rows,
-        sgf_file=store(f"sgfs/{run.name}", sgf, ".sgf"),
-        rows_file="" if rows is None else store(f"rows/{run.name}", rows, ".npz"),
     )
-    _insert(game, getattr(form, "job_id", None))
+    job_id = getattr(form, "job_id", None)
+    with transaction.atomic():
+        _job_of(game, job_id)  # asked again with the row; before it, so that a stranger's files are not even stored
+    with NewFiles() as files:
+        game.sgf_file = files.store(f"sgfs/{run.name}", game.uid, sgf, ".sgf")
+        game.rows_file = "" if rows is None else files.store(f"rows/{run.name}", game.uid, rows, ".npz")
+        _insert(game, job_id)
     return game
 
 
@@ -134,19 +139,23 @@ def _network_of(name: str | None, run: Run, kind: GameKind) -> Network:
     return network
 
 
+def _job_of(game: Game, job_id: str | None) -> Job:
+    """The job that asked for a game, locked; inside the caller's transaction."""
+    return job_for_upload(
+        contributor=game.contributor,
+        kinds=(JobKind.SELFPLAY,) if game.kind == GameKind.TRAINING else (JobKind.GATING, JobKind.RATING),
+        run=game.run,
+        black=game.black_network,
+        white=game.white_network,
+        job_id=job_id,
+    )
+
+
 def _insert(game: Game, job_id: str | None) -> None:
     """Write the row and everything that follows from it in one transaction."""
-    kinds = (JobKind.SELFPLAY,) if game.kind == GameKind.TRAINING else (JobKind.GATING, JobKind.RATING)
     try:
         with transaction.atomic():
-            game.job = job_for_upload(
-                contributor=game.contributor,
-                kinds=kinds,
-                run=game.run,
-                black=game.black_network,
-                white=game.white_network,
-                job_id=job_id,
-            )
+            game.job = _job_of(game, job_id)
             game.save(force_insert=True)
             job_game_received(game.job)
             transaction.on_commit(audit_hint)
@@ -154,6 +163,8 @@ def _insert(game: Game, job_id: str | None) -> None:
         if _constraint(error) != "game_uid":
             raise
         raise GameExists(game.uid) from None
+    except DataError as error:  # a value beyond its column, whatever the checks before have let through
+        raise GameRefused("it holds a value that cannot be stored") from error
     except GameRefused:
         # The same upload on another connection may have taken the job's last place while this one waited for it.
         if Game.objects.filter(kind=game.kind, uid=game.uid).exists():
@@ -236,7 +247,17 @@ def games_audit(judge: Judge, limit: int) -> int:
             logger.exception("the audit of game %s failed", game.uid)
     if verdicts:
         _conclude(verdicts)
+        _log_verdicts(games, verdicts)
     return len(games)
+
+
+def _log_verdicts(games: Sequence[Game], verdicts: Mapping[int, Verdict]) -> None:
+    """One line for the batch, and one for each game that was refused."""
+    refused = {key: verdict for key, verdict in verdicts.items() if isinstance(verdict, Refusal)}
+    logger.info("audited %d games: %d counted, %d refused", len(verdicts), len(verdicts) - len(refused), len(refused))
+    for game in games:
+        if game.pk in refused:
+            logger.info("game %s refused (%s)", game.uid, refused[game.pk].code)
 
 
 def _claim(limit: int) -> list[Game]:

@@ -6,6 +6,7 @@ import time
 from typing import Final
 
 from server.celery import app
+from server.games.orphans import remove_orphans
 from server.games.services import audit_hint, games_audit
 from server.storage import sweep_incoming
 
@@ -33,3 +34,9 @@ def audit_pending() -> int:
 def sweep() -> int:
     """Remove files that killed processes left half-written; returns how many."""
     return sweep_incoming()
+
+
+@app.task(name="server.games.tasks.sweep_orphans")
+def sweep_orphans() -> int:
+    """Remove files that no row names; returns how many."""
+    return len(remove_orphans().names)

@@ -196,6 +196,7 @@ def _open_gate(run: Run, opponent: Network, candidate: Network) -> Gate:
         required=run.gate_required,
     )
     gate.save(force_insert=True)
+    logger.info("gate of %s against %s: %d games", candidate.name, opponent.name, gate.games)
     return gate
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from django.contrib import admin
 from django.http import HttpRequest
 
+from server.admin_forms import ChangedFieldsAdmin
 from server.networks.models import Network
 
 EDITABLE = {"training_games_enabled", "rating_games_enabled", "suits_katago_client", "notes"}
 
 
 @admin.register(Network)
-class NetworkAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
+class NetworkAdmin(ChangedFieldsAdmin):
     """Networks; they come from the trainer or from ``manage.py add_network``."""
 
     list_display = ("name", "run", "state", "training_games", "match_games", "created_at")

@@ -15,7 +15,7 @@ from server.errors import InvalidSettings
 from server.jobs.services import candidate_admit
 from server.networks.models import NAME_PATTERN, Network, NetworkState
 from server.runs.models import Run
-from server.storage import content_name, store_as
+from server.storage import NewFiles
 
 SUFFIX: Final = ".bin.gz"
 _CHUNK: Final = 1 << 20
@@ -73,15 +73,13 @@ def network_register(
         raise InvalidSettings(f"run {run.name} has this file already: it is the network {same.name}")
     if not re.fullmatch(NAME_PATTERN, name) or not name.startswith(run.name + "-"):
         raise InvalidSettings(f"network name {name!r}: letters, digits and hyphens, beginning with {run.name + '-'!r}")
-    with model.path.open("rb") as stream:
-        stored = store_as(content_name("networks", sha256, SUFFIX), File(stream, name=model.path.name))
-    with transaction.atomic():
+    with model.path.open("rb") as stream, NewFiles() as files:
         network = Network(
             run=run,
             name=name,
             state=NetworkState.CANDIDATE if is_candidate else NetworkState.SEED,
             architecture=architecture or model.architecture,
-            file=stored,
+            file=files.store_file("networks", sha256, name, File(stream, name=model.path.name), SUFFIX),
             file_bytes=size,
             file_sha256=sha256,
             parent=parent,
@@ -91,11 +89,12 @@ def network_register(
             suits_katago_client=suits_katago_client,
             notes=notes,
         )
-        network.save(force_insert=True)
-        if is_candidate:
-            candidate_admit(network)
-        else:
-            Run.objects.filter(pk=run.pk).update(current_network=network)
+        with transaction.atomic():
+            network.save(force_insert=True)
+            if is_candidate:
+                candidate_admit(network)
+            else:
+                Run.objects.filter(pk=run.pk).update(current_network=network)
     network.refresh_from_db()
     return network
 

@@ -28,6 +28,11 @@ class RatedNetwork:
     games: int
 
     @property
+    def has_played(self) -> bool:
+        """Whether its strength rests on games: without any, it is the prior's guess and nothing to show."""
+        return self.games > 0
+
+    @property
     def elo(self) -> float:
         """Strength in Elo; the run's first network is 0."""
         return self.log_gamma * ELO_PER_LOG_GAMMA

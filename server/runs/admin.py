@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 
+from server.admin_forms import ChangedFieldsAdmin, ShownForm, changed_fields
 from server.runs.models import Run, RunTotals
 from server.runs.revisions import parse_revisions
-from server.runs.services import config_faults, run_save
+from server.runs.services import CONFIG_FIELDS, config_faults, run_save, unknown_keys
 from server.training.architectures import architecture_fault
+from server.training.checks import training_faults
 
 
-class RunForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable without stubs
+class RunForm(ShownForm):
     """A run's settings, with every fault beside its field."""
 
     class Meta:
@@ -26,13 +27,15 @@ class RunForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable w
         cleaned = super().clean()
         values = {name: value for name, value in self.cleaned_data.items() if name != "current_network"}
         run = Run(**values)
-        for field in ("selfplay_config", "gating_config"):
+        for field in CONFIG_FIELDS:
             if {field, "data_board_len", "max_search_threads_allowed"} <= values.keys():
-                for fault in config_faults(run, field):
+                unknown = unknown_keys(run, field) if field in self.changed_data else []
+                for fault in [*config_faults(run, field), *unknown]:
                     self.add_error(field, fault)
         for field in ("architecture", "next_architecture"):
             if values.get(field) and (fault := architecture_fault(values[field])):
                 self.add_error(field, fault)
+        self._check_training(run)
         try:
             parse_revisions(run.client_revisions)
         except ValueError as error:
@@ -40,33 +43,41 @@ class RunForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable w
         self._check_changes()
         return cleaned
 
+    def _check_training(self, run: Run) -> None:
+        """Let the trainer's own reader look at settings that were changed."""
+        relevant = {"training_settings", "architecture", "next_architecture", "data_board_len"}
+        if relevant & set(self.changed_data) and not relevant & self.errors.keys():
+            run.name = self.instance.name
+            for fault in training_faults(run):
+                self.add_error("training_settings", fault)
+
     def _check_changes(self) -> None:
         """Refuse what would spoil a run that has begun."""
         if "data_board_len" in self.changed_data and RunTotals.objects.filter(run=self.instance, last_row__gt=0):
             self.add_error("data_board_len", "the run has rows of another length already; make a new run")
-        network = self.cleaned_data.get("current_network")
+        network = self.cleaned_data.get("current_network") if "current_network" in self.changed_data else None
         if network is not None and (network.run_id != self.instance.pk or not network.training_games_enabled):
             text = "choose a network of this run that has passed its gate, or a seed; a candidate passes by its gate"
             self.add_error("current_network", text)
 
 
 @admin.register(Run)
-class RunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
+class RunAdmin(ChangedFieldsAdmin):
     """Settings of runs; a run is made by ``manage.py create_run``."""
 
     form = RunForm
     list_display = ("name", "state", "current_network", "architecture", "created_at")
     list_filter = ("state",)
     raw_id_fields = ("current_network",)
-    readonly_fields = ("created_at",)
+    readonly_fields = ("name", "created_at", "inputs_version")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """A run needs its totals and its first network, which the command makes with it."""
         return False
 
     def save_model(self, request: HttpRequest, obj: Run, form: Any, change: bool) -> None:
-        """Save through the service."""
-        run_save(obj)
+        """Save what was changed through the service."""
+        run_save(obj, fields=changed_fields(obj, form))
 
 
 @admin.register(RunTotals)

@@ -22,6 +22,10 @@ NAME_ALLOWED: Final = "A run's name is 1 to 16 letters (A to Z, a to z) and digi
 
 SHARE: Final = (MinValueValidator(0.0), MaxValueValidator(1.0))
 
+RATING_SHARE: Final = 0.05
+"""One job in twenty: the networks that no gate asks for get a few dozen games a day from a handful of volunteers, and
+self-play hardly notices."""
+
 
 class RunState(models.TextChoices):
     """What a run still takes part in."""
@@ -74,7 +78,10 @@ class Run(models.Model):
         default=1.0, validators=SHARE, help_text="Share of jobs that go to a waiting gate, 0 to 1."
     )
     rating_share = models.FloatField(
-        default=0.0, validators=SHARE, help_text="Share of the other jobs that are rating games, 0 to 1."
+        default=RATING_SHARE,
+        validators=SHARE,
+        help_text="Share of the other jobs that are rating games, 0 to 1. They go to the networks with the fewest "
+        "games; without them seed and random network are hardly played, and strengths have no zero to stand on.",
     )
     lease_seconds = models.PositiveIntegerField(
         default=4 * 3600,
@@ -101,7 +108,13 @@ class Run(models.Model):
         help_text="The next size, trained beside the current one on the same rows. It offers candidates once its "
         "losses have caught up, and takes the current one's place when one of them is promoted. Empty: none.",
     )
-    training_settings = models.JSONField(default=dict, blank=True, help_text="Settings of the trainer.")
+    training_settings = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='Settings of the trainer that differ from the recipe\'s, such as {"batch": 128, "bucket": '
+        '{"samples_per_epoch": 20000}}. The names are listed in docs/training.md, "Settings of a run". The trainer '
+        "takes new ones up before its next slice; optimizer.kind cannot change in a training that has begun.",
+    )
 
     class Meta:
         constraints = (

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from typing import Any, Final
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from common.config_text import ConfigError
-from common.parameters import SearchParameters, parse_match, parse_selfplay
+from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
 from common.wire import MAX_CONFIG_BYTES
 from server.errors import InvalidSettings
 from server.networks.models import Network, NetworkState
 from server.runs.models import Run, RunTotals
 from server.runs.revisions import parse_revisions
 from server.training.architectures import architecture_fault
+
+CONFIG_FIELDS: Final = ("selfplay_config", "gating_config")
 
 
 def run_create(*, name: str, selfplay_config: str, gating_config: str, **settings: Any) -> Run:
@@ -26,6 +29,9 @@ def run_create(*, name: str, selfplay_config: str, gating_config: str, **setting
         InvalidSettings: with every fault, one a line.
     """
     run = Run(name=name, selfplay_config=selfplay_config, gating_config=gating_config, **settings)
+    unknown = [f"{field}: {fault}" for field in CONFIG_FIELDS for fault in unknown_keys(run, field)]
+    if unknown:
+        raise InvalidSettings("\n".join(unknown))
     with transaction.atomic():
         run_save(run)
         RunTotals.objects.create(run=run)
@@ -42,8 +48,8 @@ def run_create(*, name: str, selfplay_config: str, gating_config: str, **setting
     return run
 
 
-def run_save(run: Run) -> None:
-    """Save a run whose settings were changed, if they hold.
+def run_save(run: Run, fields: Collection[str] | None = None) -> None:
+    """Save a run whose settings were changed, if they hold: all of them, or only ``fields``.
 
     Raises:
         InvalidSettings: with every fault, one a line.
@@ -51,7 +57,7 @@ def run_save(run: Run) -> None:
     faults = settings_faults(run)
     if faults:
         raise InvalidSettings("\n".join(faults))
-    run.save()
+    run.save(update_fields=fields)
 
 
 def settings_faults(run: Run) -> list[str]:
@@ -61,7 +67,7 @@ def settings_faults(run: Run) -> list[str]:
         run.full_clean(exclude=["current_network"])
     except ValidationError as error:
         faults += [f"{field}: {text}" for field, texts in error.message_dict.items() for text in texts]
-    for field in ("selfplay_config", "gating_config"):
+    for field in CONFIG_FIELDS:
         faults += [f"{field}: {fault}" for fault in config_faults(run, field)]
     for field in ("architecture", "next_architecture"):
         if getattr(run, field) and (fault := architecture_fault(getattr(run, field))):
@@ -78,15 +84,29 @@ def config_faults(run: Run, field: str) -> list[str]:
     text: str = getattr(run, field)
     if len(text.encode()) > MAX_CONFIG_BYTES:
         return [f"has more than {MAX_CONFIG_BYTES} bytes"]
-    searches: tuple[SearchParameters, ...]
     try:
-        if field == "selfplay_config":
-            searches = (parse_selfplay(text, data_board_len=run.data_board_len).search,)
-        else:
-            searches = parse_match(text, data_board_len=run.data_board_len).bots
+        parsed = _parsed(run, field)
     except ConfigError as error:
         return str(error).splitlines()
+    searches = (parsed.search,) if isinstance(parsed, SelfplayConfig) else parsed.bots
     promised = run.max_search_threads_allowed
     if any(search.num_search_threads > promised for search in searches):
         return [f"numSearchThreads is above max_search_threads_allowed, which is {promised}"]
     return []
+
+
+def unknown_keys(run: Run, field: str) -> list[str]:
+    """The keys of a configuration text that nothing reads, each with the one that was probably meant.
+
+    Asked where a text is written anew: misspelt, a setting would silently not hold. A text that is broken otherwise has
+    `config_faults`.
+    """
+    try:
+        return list(_parsed(run, field).warnings)
+    except ConfigError:
+        return []
+
+
+def _parsed(run: Run, field: str) -> SelfplayConfig | MatchConfig:
+    parse = parse_selfplay if field == "selfplay_config" else parse_match
+    return parse(getattr(run, field), data_board_len=run.data_board_len)

@@ -35,6 +35,7 @@ from server.networks.services import network_register
 from server.runs.models import RunTotals
 from server.training.model_files import read_model
 from server.training.models import TrainingMetric, TrainingState
+from server.training.plan import plan_of
 from server.training.selectors import Size, recent_losses
 from server.training.session import Session, open_session
 
@@ -46,6 +47,8 @@ HEARTBEAT_S: Final = 10.0
 
 OWNER: Final = f"{socket.gethostname()[:50]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 _sessions: dict[Size, Session] = {}
+_LOGGED: Final = ("total", "policy", "value")
+"""Losses in the log's line of a slice."""
 _EXPLAINED: Final = (InvalidSettings, CheckpointError, DivergedError, BadBatchesError, RowsError, Unavailable, OSError)
 """Errors whose texts say what to do."""
 
@@ -69,7 +72,7 @@ def training_slice(size: Size, stopping: threading.Event) -> bool:
         _record(size, report)
         if report.outcome is Outcome.EPOCH_DONE:
             _offer_candidate(size, session)
-        _note(size, activity=_describe(session, report), trouble="")
+        _tell(size, _describe(session, report), report)
         return report.outcome in (Outcome.TIME_OVER, Outcome.EPOCH_DONE, Outcome.STEPS_DONE)
     except Exception as error:  # whatever it is, the run's page tells it, and the next task tries again
         logger.exception("training of %s", size)
@@ -143,7 +146,12 @@ def _session(size: Size, state: TrainingState) -> Session:
     """The session of this process if it stands where the state says, else a new one from the state's checkpoint."""
     session = _sessions.get(size)
     if session is not None and session.checkpoint == state.checkpoint:
-        return session
+        if not session.is_outdated(plan_of(size.run, size.architecture)):
+            return session
+        logger.info("%s: the settings were changed; the training goes on with the new ones", size)
+        if session.unsaved:
+            _save(size, session)
+            state.refresh_from_db()
     _forget(size)
     _note(size, activity="loading", trouble=state.trouble)
     session = _sessions[size] = open_session(size, state)
@@ -192,6 +200,7 @@ def _offer_candidate(size: Size, session: Session) -> None:
         data_rows=rows,
     )
     path.unlink()
+    logger.info("%s: the network %s is a candidate", size, name)
     size.state.update(last_candidate_samples=samples)
 
 
@@ -234,7 +243,25 @@ def _describe(session: Session, report: SliceReport) -> str:
     if report.steps:
         text = f"training in {session.trainer.precision.now}, {report.samples_per_second:,.0f} samples/s"
         return text + (f"; {report.set_aside:,} batches set aside (see its log)" if report.set_aside else "")
-    return f"waiting: {report.outcome} ({session.trainer.rows:,} rows here)"
+    rows = f"{session.trainer.rows:,} rows here"
+    if report.outcome is Outcome.FEW_ROWS:
+        config = session.plan.config
+        rows += (
+            f", training begins with {config.window.min_rows:,}, in shards of {session.plan.shard_rows:,}; "
+            f"a batch takes {config.batch:,}"
+        )
+    return f"waiting: {report.outcome} ({rows})"
+
+
+def _tell(size: Size, activity: str, report: SliceReport) -> None:
+    """Say on the page and in the log what a slice did; a wait is logged when it begins, or changes."""
+    known = size.state.values_list("activity", flat=True).first()
+    if report.steps:
+        losses = ", ".join(f"{name} {report.losses[name]:.4f}" for name in _LOGGED if name in report.losses)
+        logger.info("%s: %s, %d samples in all, %d rows; %s", size, activity, report.samples, report.rows, losses)
+    elif activity[:200] != known:
+        logger.info("%s: %s", size, activity)
+    _note(size, activity=activity, trouble="")
 
 
 def _note(size: Size, *, activity: str, trouble: str) -> None:

@@ -41,6 +41,8 @@ MAX_STEPS = 1 << 30
 class Session:
     """A trainer and where its data lie. ``checkpoint`` is the storage name of what it went on from or saved last."""
 
+    ordered: TrainingPlan
+    """As the run's settings have it; in `plan` the net may be that of a seed's file."""
     plan: TrainingPlan
     trainer: Trainer
     shards: ShardFolder
@@ -83,6 +85,10 @@ class Session:
         self.trainer.export(path, name=name)
         return path
 
+    def is_outdated(self, plan: TrainingPlan) -> bool:
+        """Whether the run's settings have become others since this session was opened with them."""
+        return plan != self.ordered
+
     def close(self) -> None:
         """End the trainer's threads."""
         self.trainer.close()
@@ -97,7 +103,7 @@ def open_session(size: Size, state: TrainingState) -> Session:
         OSError: the storage failed.
     """
     run, checkpoint = size.run, state.checkpoint
-    plan = plan_of(run, size.architecture)
+    ordered = plan = plan_of(run, size.architecture)
     folder = Path(settings.DATA_DIR) / "training" / run.name
     shards = ShardFolder(folder / "rows", run.pk, run.data_board_len, plan.shard_rows)
     shards.prepare()
@@ -115,7 +121,7 @@ def open_session(size: Size, state: TrainingState) -> Session:
     if checkpoint:
         path = _fetch(checkpoint, local.folder)
         trainer.take_up(checkpoints.read(path), checkpoint)
-    return Session(plan, trainer, shards, folder, checkpoint, time.monotonic())
+    return Session(ordered, plan, trainer, shards, folder, checkpoint, time.monotonic())
 
 
 def _first_net(run: Run, folder: Path) -> Net | None:

@@ -1,7 +1,7 @@
 """A game as pictures: which stones stand after each move. Plain Python, since a web process loads no kernels.
 
-Only what a viewer needs: stones are put and captured, and nothing is judged; a record reached the database through the
-audit, which replays it under its rules.
+Only what a viewer needs: stones are put and captured, and nothing is judged; a record may wait for its audit, or have
+been refused, so any moves have some picture.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Stones = dict[Point, str]
 
 @dataclass(frozen=True)
 class Frame:
-    """What one move changed: the stones put (at most one) and taken off, as (x, y, colour) and (x, y)."""
+    """What one move changed: the stone put, if any, and those taken off, as (x, y)."""
 
     colour: str
     point: Point | None
@@ -30,10 +30,12 @@ def frames(
     found = []
     for colour, point in moves:
         removed: set[Point] = set()
-        if point is not None and point not in stones:
+        if point in stones:
+            point = None  # nothing that a board could show; the audit has refused the game
+        if point is not None:
             stones[point] = colour
             for neighbour in _neighbours(point, x_size, y_size):
-                if stones.get(neighbour) not in (None, colour):
+                if neighbour not in removed and stones.get(neighbour) not in (None, colour):
                     removed |= _dead_chain(stones, neighbour, x_size, y_size)
             for taken in removed:
                 del stones[taken]

@@ -7,10 +7,12 @@ Charts set styles on elements as they draw, so inline styles are allowed; the Dj
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, cast
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from rest_framework.exceptions import Throttled
 
 POLICY: Final = "; ".join(
     [
@@ -49,3 +51,22 @@ def refuse_nul(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[
         return get_response(request)
 
     return middleware
+
+
+class TooManyLogins:
+    """Answers 429 where a login form was used too often; the API answers so by itself."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self._get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """The answer to a `Throttled` of the login; None leaves another exception to the others."""
+        if not isinstance(exception, Throttled):
+            return None
+        seconds = math.ceil(cast(Any, exception).wait or 1)  # the stubs do not know it
+        text = f"{exception.detail} Please wait and try again.\n"
+        headers = {"Retry-After": str(seconds)}
+        return HttpResponse(text, status=429, content_type="text/plain; charset=utf-8", headers=headers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import path, re_path
 
 from server.web import views
 
@@ -17,4 +17,5 @@ urlpatterns = [
     path("game/<str:kind>/<str:uid>/", views.game_page, name="game"),
     path("game/<str:kind>/<str:uid>/sgf/", views.game_sgf, name="sgf"),
     path("contributors/", views.contributor_list, name="contributors"),
+    re_path(r"^(?P<path>(?:runs|networks|games|game|contributors|admin)(?:/.*)?(?<!/))$", views.with_slash),
 ]

@@ -8,15 +8,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.utils.translation import gettext as _
+
 from common import sgf
 from common.go.basics import BLACK, COLUMN_LETTERS
 from common.sgf_record import move_comment
+from common.wire import MAX_SGF_BYTES
 from server.web.board import Frame, Point, frames, position
+from server.web.rules_text import in_words
 
-MARGIN: Final = 1.0
+MARGIN: Final = 1.4
 """Space between the edge of the picture and the first line, in distances of lines."""
-STAR_POINTS: Final = {19: (3, 9, 15), 17: (3, 8, 13), 15: (3, 7, 11), 13: (3, 6, 9), 11: (2, 5, 8), 9: (2, 4, 6)}
-MIDDLE_ONLY: Final = 7
+LABEL_DISTANCE: Final = 0.9
+"""Between the first line and the middle of a coordinate, beyond the stones on that line."""
+MAX_MOVES: Final = 2000
+"""Longer records, which only a stranger makes up, are not drawn; they can be downloaded."""
+CORNERS_FROM: Final = 8
+"""Least size whose corners have star points: on the third line, or from `FOURTH_LINE_FROM` on the fourth."""
+FOURTH_LINE_FROM: Final = 13
+SIDES_FROM: Final = 15
+"""Least (odd) size with star points in the middle of the sides too."""
+MIDDLE_FROM: Final = 5
+"""Least (odd) size with a point in the middle."""
+
+
+class NotShownError(ValueError):
+    """A stored record that cannot be shown; the text tells people why."""
 
 
 @dataclass(frozen=True)
@@ -70,28 +87,48 @@ class ViewedGame:
         return across + down
 
     def _stars(self) -> list[Point]:
-        columns, rows = STAR_POINTS.get(self.x_size), STAR_POINTS.get(self.y_size)
-        if columns and rows:
-            return [(x, y) for x in columns for y in rows]
-        odd = self.x_size % 2 and self.y_size % 2 and min(self.x_size, self.y_size) >= MIDDLE_ONLY
-        return [(self.x_size // 2, self.y_size // 2)] if odd else []
+        return star_points(self.x_size, self.y_size)
 
     def _labels(self) -> list[tuple[float, float, str]]:
-        bottom = self.y_size - 1 + 1.6 * MARGIN
+        bottom = self.y_size - 1 + MARGIN + LABEL_DISTANCE
         columns = [(x + MARGIN, bottom, COLUMN_LETTERS[x]) for x in range(self.x_size)]
-        return columns + [(0.4 * MARGIN, y + MARGIN, str(self.y_size - y)) for y in range(self.y_size)]
+        return columns + [(MARGIN - LABEL_DISTANCE, y + MARGIN, str(self.y_size - y)) for y in range(self.y_size)]
+
+
+def star_points(x_size: int, y_size: int) -> list[Point]:
+    """The points that are marked on an empty board: 9 on 19×19, 5 on 13×13 and 9×9, the middle alone on 7×7."""
+    columns, rows = _corner_lines(x_size), _corner_lines(y_size)
+    middle = (x_size // 2, y_size // 2)
+    points = [(x, y) for x in columns for y in rows]
+    if x_size % 2 and y_size % 2 and min(x_size, y_size) >= MIDDLE_FROM:
+        points.append(middle)
+    if columns and rows:
+        points += [(middle[0], y) for y in rows if x_size % 2 and x_size >= SIDES_FROM]
+        points += [(x, middle[1]) for x in columns if y_size % 2 and y_size >= SIDES_FROM]
+    return sorted(points)
+
+
+def _corner_lines(size: int) -> tuple[int, ...]:
+    """The two lines, counted from 0, on which the star points of the corners lie; none on a small board."""
+    if size < CORNERS_FROM:
+        return ()
+    line = 3 if size >= FOURTH_LINE_FROM else 2
+    return line, size - 1 - line
 
 
 _LETTER: Final = {BLACK: "B", 3 - BLACK: "W"}
 
 
-def read(text: str) -> ViewedGame:
+def read(content: bytes) -> ViewedGame:
     """A stored game, ready to be shown.
 
     Raises:
-        SgfError: the record cannot be read.
+        NotShownError: it cannot be read, or is too long to be drawn.
     """
-    record = sgf.read(text)
+    try:
+        record = sgf.read(content, max_bytes=MAX_SGF_BYTES, max_nodes=MAX_MOVES + 1)
+    except (ValueError, RecursionError) as error:
+        raise NotShownError(_("The record of this game cannot be shown: %(why)s") % {"why": error}) from None
     initial = tuple((_LETTER[colour], (x, y)) for colour, x, y in record.stones)
     moves = [(_LETTER[move.colour], None if move.is_pass_for_ko else move.at) for move in record.moves]
     return ViewedGame(
@@ -101,5 +138,5 @@ def read(text: str) -> ViewedGame:
         frames=tuple(frames(record.x_size, record.y_size, initial, moves)),
         comments=tuple(move_comment(move, None) for move in record.moves),
         result=record.result or "",
-        rules=record.rules.sgf_name,
+        rules=in_words(record.rules),
     )

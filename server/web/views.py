@@ -11,10 +11,14 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
+from django.urls import is_valid_path
+from django.utils.translation import gettext as _
 from django.views import defaults
 from django.views.decorators.http import require_safe
 
 from server.accounts import selectors as accounts
+from server.api import is_api, plain_answer
+from server.errors import Unavailable
 from server.games import selectors as games
 from server.jobs import selectors as jobs
 from server.networks import selectors as networks
@@ -60,6 +64,7 @@ def run_page(request: HttpRequest, name: str) -> HttpResponse:
         "activity": training.activity(run),
         "trouble": training.trouble(run),
         "curve": curve,
+        "rated": any(net.has_played for net in curve),
         "newest_first": curve[::-1],
         "chart": charts.rating_chart(curve),
         "gates": jobs.gates_of(run)[:GATES_SHOWN],
@@ -100,17 +105,18 @@ def game_page(request: HttpRequest, kind: str, uid: str) -> HttpResponse:
     game = games.game_by_uid(kind, uid)
     if game is None:
         raise Http404(f"there is no {kind} game {uid}")
-    record = viewer.read(games.sgf_text(game))
-    wanted = request.GET.get("move", "")
-    number = int(wanted) if wanted.isdecimal() and len(wanted) < 6 else len(record.frames)
-    context = {
-        "run": game.run,
-        "game": game,
-        "view": record.view(number),
-        "data": record.data(number),
-        "result": record.result,
-        "rules": record.rules,
-    }
+    context: dict[str, Any] = {"run": game.run, "game": game}
+    content = games.sgf_content(game)
+    try:
+        if content is None:
+            raise viewer.NotShownError(_("The server no longer has the record of this game."))
+        record = viewer.read(content)
+    except viewer.NotShownError as error:
+        context |= {"fault": str(error), "has_record": content is not None}
+    else:
+        wanted = request.GET.get("move", "")
+        number = int(wanted) if wanted.isdecimal() and len(wanted) < 6 else len(record.frames)
+        context |= {"record": record, "view": record.view(number), "data": record.data(number), "has_record": True}
     return render(request, "web/game.html", context)
 
 
@@ -120,7 +126,10 @@ def game_sgf(request: HttpRequest, kind: str, uid: str) -> HttpResponse:
     game = games.game_by_uid(kind, uid)
     if game is None:
         raise Http404(f"there is no {kind} game {uid}")
-    answer = HttpResponse(games.sgf_text(game), content_type="application/x-go-sgf")
+    content = games.sgf_content(game)
+    if content is None:
+        raise Http404(f"the record of the {kind} game {uid} is gone")
+    answer = HttpResponse(content, content_type="application/x-go-sgf")
     answer.headers["Content-Disposition"] = f'attachment; filename="{game.uid}.sgf"'
     return answer
 
@@ -143,15 +152,38 @@ def _page(request: HttpRequest, found: QuerySet[Any]) -> Page[Any]:
     return Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
 
 
-def trouble(request: HttpRequest) -> HttpResponse:
-    """Answer where a page raised: 503 while the database is away or empty, else Django's 500.
+@require_safe
+def with_slash(request: HttpRequest, path: str) -> HttpResponse:
+    """Send people to a page whose last slash they left out; programs use the API, where nothing redirects."""
+    if not is_valid_path(f"/{path}/"):
+        raise Http404(f"there is no page {path}")
+    return redirect(request.get_full_path(force_append_slash=True))
 
-    A template would ask it again.
+
+def malformed(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer to a request that Django refused before a view saw it, such as one for a foreign host."""
+    text = "malformed request, or a host name that this server does not answer to"
+    if is_api(request):
+        return plain_answer(400, text)
+    return HttpResponse(text + "\n", status=400, content_type="text/plain; charset=utf-8")
+
+
+def trouble(request: HttpRequest) -> HttpResponse:
+    """Answer where a page raised: 503 while database or storage is away or the tables are missing, else Django's 500.
+
+    Without a template, which would ask the database again.
     """
-    if is_missing_table(sys.exception()):
+    error = sys.exception()
+    empty = is_missing_table(error)
+    away = isinstance(error, (OperationalError, InterfaceError, Unavailable))
+    if is_api(request):
+        text = "trouble in the server; it has been logged, please try again later"
+        return plain_answer(503 if away or empty else 500, MIGRATE if empty else text)
+    if empty:
         text = f"{MIGRATE}\n"
-    elif isinstance(sys.exception(), (OperationalError, InterfaceError)):
-        text = "The server's database is away at the moment. Please try again in a minute.\n"
+    elif away:
+        what = "storage" if isinstance(error, Unavailable) else "database"
+        text = f"The server's {what} is away at the moment. Please try again in a minute.\n"
     else:
         return defaults.server_error(request)
     return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8", headers={"Retry-After": "30"})

@@ -244,7 +244,9 @@ def test_defaults_that_depend_on_other_keys() -> None:
 def test_unknown_keys_are_reported_and_those_of_the_machine_are_not() -> None:
     config = parse_selfplay(SELFPLAY + "\ncpuctExploraton = 2\nnnCacheSizePowerOfTwo = 20\ncudaUseFP16 = auto\n")
     assert len(config.warnings) == 1
-    assert re.fullmatch(r"line \d+: unknown key cpuctExploraton is ignored", config.warnings[0])
+    assert re.fullmatch(
+        r"line \d+: unknown key cpuctExploraton is ignored; is it cpuctExploration\?", config.warnings[0]
+    )
 
 
 def test_a_misspelt_key_is_named_before_what_it_leaves_missing() -> None:

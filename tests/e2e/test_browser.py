@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.test import Client
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 from pytest_django import Settings
@@ -183,3 +185,57 @@ def test_a_maintainer_logs_in_and_pauses_a_run(page: Page, live_server: LiveServ
     expect(page.locator(".success")).to_be_visible()
     run.refresh_from_db()
     assert run.state == "paused"
+
+
+def test_a_chart_has_nothing_on_its_legend(page: Page, live_server: LiveServer, run: Run) -> None:
+    page.goto(live_server.url + "/runs/web7/")
+    for chart in page.locator("[data-chart]").all():
+        chart.hover()
+        expect(chart.locator(".xtitle")).to_be_visible()
+        expect(chart.locator(".modebar-btn")).to_have_count(0)
+
+
+@pytest.mark.parametrize("size", [2, 9, 19])
+def test_coordinates_stand_beside_the_stones(page: Page, live_server: LiveServer, run: Run, size: int) -> None:
+    """Stones on every point of the edge."""
+    letters = "abcdefghijklmnopqrs"[:size]
+    edge = [x + y for x in letters for y in letters if {x, y} & {"a", letters[-1]} and (x, y) != ("a", "a")]
+    stones = "".join(f"[{point}]" for point in edge[: 2 * size - 2])
+    text = f"(;FF[4]GM[1]SZ[{size}]PB[x]PW[x]HA[0]KM[7.5]RU[Japanese]AB{stones})"
+    game = Game.objects.get()
+    default_storage.save(game.sgf_file, ContentFile(text.encode()))
+    page.goto(live_server.url + game_path())
+    expect(page.locator(".stones circle")).to_have_count(len(edge[: 2 * size - 2]))
+    expect(page.locator(".facts")).to_contain_text("Japanese: simple ko, territory scoring")
+    circles = [box for circle in page.locator(".stones circle").all() if (box := circle.bounding_box())]
+    board = page.locator(".goban").bounding_box()
+    assert board is not None
+    for label in page.locator(".goban text").all():
+        box = label.bounding_box()
+        assert box is not None
+        assert board["x"] <= box["x"]
+        assert box["x"] + box["width"] <= board["x"] + board["width"]
+        assert box["y"] + box["height"] <= board["y"] + board["height"]
+        for circle in circles:
+            apart_x = box["x"] + box["width"] <= circle["x"] or circle["x"] + circle["width"] <= box["x"]
+            apart_y = box["y"] + box["height"] <= circle["y"] or circle["y"] + circle["height"] <= box["y"]
+            assert apart_x or apart_y, label.text_content()
+
+
+@pytest.mark.parametrize(
+    "path", ["/runs", "/runs/web7", "/networks/web7", "/games/web7?page=1", "/contributors", "/admin"]
+)
+def test_a_forgotten_slash(page: Page, live_server: LiveServer, run: Run, path: str) -> None:
+    answer = page.goto(live_server.url + path)
+    assert answer is not None
+    assert answer.ok
+    assert page.url.partition("?")[0].endswith("/")
+
+
+def test_a_network_that_has_not_played_has_no_elo(page: Page, live_server: LiveServer, run: Run) -> None:
+    Rating.objects.filter(network__is_random=False).update(games=0)
+    for path in ("/runs/web7/", "/networks/web7/"):
+        page.goto(live_server.url + path)
+        expect(page.get_by_text("not played yet")).to_have_count(1)
+    page.goto(live_server.url + "/runs/web7/")
+    expect(page.locator("[data-chart=ratings] path.point")).to_have_count(1)

@@ -184,8 +184,8 @@ def test_what_it_depends_on_asks_again(fact: str, folder: Path, monkeypatch: pyt
 
 
 def test_nowhere_to_remember(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "file").touch()
-    monkeypatch.setenv("TENGEN_CACHE_DIR", str(folder / "file"))
+    monkeypatch.setattr(verdicts, "folder", lambda name: None)
+    verdicts._of.cache_clear()
     trials, net = Trials(), module_of(read_net(ATTENTION))
     monkeypatch.setattr(proving, "try_in_child", trials)
     assert [find_out(WAY, net, LENGTH)[1] for _ in range(3)] == [False, True, True]

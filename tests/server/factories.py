@@ -33,8 +33,8 @@ _numbers = itertools.count(1)
 
 
 def make_run(name: str = "seven", **settings: Any) -> Run:
-    """A 7x7 run with the texts that come with the project."""
-    settings = {"data_board_len": LENGTH, "architecture": "b2c32"} | settings
+    """A 7x7 run with the texts that come with the project; no rating games, since those are drawn by chance."""
+    settings = {"data_board_len": LENGTH, "architecture": "b2c32", "rating_share": 0.0} | settings
     return run_create(
         name=name,
         selfplay_config=default_text("selfplay", "7x7"),

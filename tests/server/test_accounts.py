@@ -14,7 +14,6 @@ from rest_framework.authentication import BasicAuthentication
 
 from common import wire
 from server.accounts import authentication
-from server.accounts.authentication import FailedLogins
 from server.accounts.models import Contributor
 from server.accounts.services import contributor_create
 from server.errors import InvalidSettings
@@ -114,21 +113,6 @@ def test_memory_is_bounded() -> None:
     memory.remember(users[2], "p")
     assert [memory.knows(user, "p") for user in users] == [True, False, True]
     assert not memory.knows(users[0], "q")
-
-
-def test_guessing_is_slowed_down(client: Client, anna: Contributor, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FailedLogins, "THROTTLE_RATES", {"login": "3/min"})
-    assert ask(client, anna).status_code == 200
-    for _ in range(3):
-        assert client.post(wire.PATH_TASKS, {}, headers=login(anna, "guess")).status_code == 401
-    answer = client.post(wire.PATH_TASKS, {}, headers=login(anna, "guess"))
-    assert answer.status_code == 429
-    assert "Too many failed logins" in answer.json()["detail"]
-    assert answer.json()["code"] == wire.ErrorCode.RETRY
-    assert int(answer.headers["Retry-After"]) > 0
-    assert ask(client, anna).status_code == 200, "who is known is not held up by others behind the same address"
-    monkeypatch.setattr(FailedLogins, "timer", lambda self: __import__("time").time() + 61)
-    assert client.post(wire.PATH_TASKS, {}, headers=login(anna, "guess")).status_code == 401
 
 
 def test_requests_are_throttled_per_contributor(

@@ -19,6 +19,7 @@ from common import wire
 from server.accounts.models import Contributor
 from server.games import services
 from server.games.models import Game
+from server.games.orphans import remove_orphans
 from server.jobs.models import Job
 from server.runs.models import Run
 from server.storage import ABANDONED, INCOMING, sweep_incoming
@@ -53,8 +54,15 @@ def database_that_fails(*, on: str = "") -> Iterator[None]:
         yield
 
 
-def stored_files(settings: Settings) -> list[Path]:
-    return [path for path in Path(settings.MEDIA_ROOT).rglob("*") if path.is_file()]
+def stored_files(settings: Settings) -> list[str]:
+    root = Path(settings.MEDIA_ROOT)
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+
+def make_old(settings: Settings) -> None:
+    """Let a day and an hour pass for every stored file."""
+    for name in stored_files(settings):
+        os.utime(Path(settings.MEDIA_ROOT) / name, times=(time.time() - 90_000,) * 2)
 
 
 def test_database_away(client: Client, anna: Contributor, job: Job) -> None:
@@ -79,9 +87,13 @@ def test_database_fails_after_the_files(client: Client, anna: Contributor, job: 
         assert_try_again(upload_training(client, anna, form))
     job.refresh_from_db()
     assert (Game.objects.count(), job.received) == (0, 0)
-    kept = stored_files(settings)
+    first = stored_files(settings)
+    assert len(first) == 2, "nobody knows whether a transaction was committed when the database went away"
     assert upload_training(client, anna, form).status_code == 201
-    assert sorted(stored_files(settings)) == sorted(kept), "the next try uses the files of the first"
+    game = Game.objects.get()
+    make_old(settings)
+    assert sorted(remove_orphans().names) == sorted(first)
+    assert sorted(stored_files(settings)) == sorted([game.sgf_file, game.rows_file])
 
 
 def test_full_disk(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -171,12 +174,12 @@ def test_a_precision_is_chosen_once_and_settings_may_name_another(run: Run, rows
 
 
 def test_rows_for_validation_are_measured_and_shown(client: Client, run: Run, rows: None) -> None:
-    run.training_settings = SETTINGS | {"validation_share": 0.5, "window": {"min_rows": 20}}
+    run.training_settings = SETTINGS | {"validation_share": 0.1, "window": {"min_rows": 20}}
     run.save()
     size = Size(run, SMALL)
     assert train(size)
     shards = (Path(site.DATA_DIR) / "training" / run.name / "rows").rglob("*.npz")
-    kept = [path for path in shards if int(hashlib.md5(path.name.encode()).hexdigest()[:13], 16) >= 2**51]
+    kept = [path for path in shards if int(hashlib.md5(path.name.encode()).hexdigest()[:13], 16) >= 0.9 * 2**52]
     assert len(kept) == 1
     metric = TrainingMetric.objects.get()
     assert metric.rows == 30
@@ -296,3 +299,72 @@ def test_a_candidate_of_a_size_that_is_neither_is_not_offered(run: Run, rows: No
     Run.objects.update(architecture="b2c32-bn")
     train(size)
     assert not Network.objects.filter(architecture=SMALL).exists()
+
+
+def test_new_settings_hold_from_the_next_slice_on(run: Run, rows: None, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is lost: what was not saved yet is saved first."""
+    caplog.set_level(logging.INFO, "server")
+    size = Size(run, SMALL)
+    assert train(size)
+    first = services._sessions[size]
+    assert train(size)
+    assert services._sessions[size] is first, "without a change it goes on as it is"
+    samples = first.trainer.samples
+    run.training_settings = SETTINGS | {"batch": 8, "bucket": {"samples_per_epoch": 32}}
+    run.save()
+    size = Size(run, SMALL)
+    assert train(size)
+    second = services._sessions[size]
+    assert second is not first
+    assert (second.trainer.config.batch, second.trainer.samples > samples) == (8, True)
+    assert "the settings were changed" in caplog.text
+
+
+def test_a_setting_that_cannot_change_any_more_is_told(run: Run, rows: None) -> None:
+    size = Size(run, SMALL)
+    assert train(size)
+    samples = size.state.get().samples
+    run.training_settings = SETTINGS | {"optimizer": {"kind": "muon", "decay": "today"}}
+    run.save()
+    size = Size(run, SMALL)
+    assert not train(size)
+    assert "cannot go on with" in trouble(run)
+    run.training_settings = SETTINGS
+    run.save()
+    size = Size(run, SMALL)
+    assert train(size)
+    assert trouble(run) == ""
+    assert size.state.get().samples > samples, "what had been trained is still there"
+
+
+def test_the_log_tells_slices_candidates_and_waits(run: Run, rows: None, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "server")
+    size = Size(run, SMALL)
+    assert train(size)
+    lines = [record.getMessage() for record in caplog.records]
+    assert len([line for line in lines if "samples/s" in line and "64 samples in all" in line]) == 1
+    candidate = Network.objects.get(state=NetworkState.CANDIDATE).name
+    assert [line for line in lines if line.endswith(f"the network {candidate} is a candidate")]
+    assert [line for line in lines if line.startswith(f"gate of {candidate} against")]
+    caplog.clear()
+    run.training_settings = SETTINGS | {"window": {"min_rows": 1000}}
+    run.save()
+    size = Size(run, SMALL)
+    for _ in range(2):
+        assert not train(size)
+    waits = [record.getMessage() for record in caplog.records if "waiting" in record.getMessage()]
+    assert len(waits) == 1, "a wait is told once"
+    assert "60 rows here, training begins with 1,000, in shards of 30; a batch takes 16" in waits[0]
+    assert "training begins with 1,000" in activity(run)
+
+
+def test_workers_log_what_the_settings_say() -> None:
+    """Celery's own set-up would leave nothing below WARNING where nobody gives it -l."""
+    program = (
+        "import logging, server.celery as c; c.app.log.setup_logging_subsystem(loglevel='WARNING'); "
+        "logging.getLogger('server.jobs.services').info('a verdict'); "
+        "logging.getLogger('celery.app.trace').info('a message')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "INFO server.jobs.services: a verdict" in done.stderr
+    assert "a message" not in done.stderr

@@ -101,7 +101,7 @@ def test_captures_and_suicide_on_a_rectangle() -> None:
 
 
 def test_viewer_reads_a_record() -> None:
-    game = viewer.read(SGF)
+    game = viewer.read(SGF.encode())
     view = game.view(3)
     assert (view["number"], view["count"], view["previous"], view["next"]) == (3, 5, 2, 4)
     assert [(x - viewer.MARGIN, y - viewer.MARGIN, colour) for x, y, colour in view["stones"]] == [

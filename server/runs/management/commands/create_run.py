@@ -11,11 +11,10 @@ from common.config_text import ConfigError, overlay
 from common.parameters import TextKind, completed, default_text
 from common.text_files import TextError, read_json_object, read_text
 from server.errors import InvalidSettings
-from server.runs.models import PromotionRule, Run
+from server.runs.models import RATING_SHARE, PromotionRule, Run
 from server.runs.selectors import run_by_name
 from server.runs.services import run_create
-from server.training.plan import plan_of
-from server.training.selectors import sizes
+from server.training.checks import faults_here
 
 _PLAIN: Final = (
     *("name", "data_board_len", "architecture", "next_architecture", "gate_games", "gate_required"),
@@ -49,7 +48,9 @@ class Command(BaseCommand):
         parser.add_argument("--gate-required", type=float, default=0.5, help="share of the points (default 0.5)")
         parser.add_argument("--promotion-rule", choices=PromotionRule.values, default=PromotionRule.GATE)
         parser.add_argument("--gating-share", type=float, default=1.0)
-        parser.add_argument("--rating-share", type=float, default=0.0)
+        parser.add_argument(
+            "--rating-share", type=float, default=RATING_SHARE, help="share of rating games (default %(default)g)"
+        )
         parser.add_argument("--lease-seconds", type=int, default=4 * 3600)
         parser.add_argument("--if-missing", action="store_true", help="do nothing if there is a run of that name")
 
@@ -63,8 +64,8 @@ class Command(BaseCommand):
                 "gating_config": self._text(options, "gating"),
                 "training_settings": _json(options["training_settings"]),
             }
-            for size in sizes(Run(**settings)):
-                plan_of(size.run, size.architecture)
+            if faults := faults_here(Run(**settings)):
+                raise InvalidSettings("\n".join(faults))
             run = run_create(**settings)
         except (InvalidSettings, ConfigError, TextError, OSError) as error:
             raise CommandError(str(error)) from None

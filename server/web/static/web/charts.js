@@ -32,5 +32,6 @@ const kinds = {
 for (const place of document.querySelectorAll("[data-chart]")) {
   const data = JSON.parse(document.getElementById(place.dataset.source).textContent);
   const [traces, shape] = kinds[place.dataset.chart](data);
-  Plotly.newPlot(place, traces, shape, { responsive: true, displaylogo: false });
+  // without the tool bar, which would lie on the legend: dragging zooms, a double click shows everything again
+  Plotly.newPlot(place, traces, shape, { responsive: true, displayModeBar: false });
 }
