@@ -12,12 +12,11 @@ import pytest
 import torch
 
 from common.rows import GlobalInput, GlobalTarget, Rows, write_npz
-from nets import precision as precision_module
 from nets.averaging import AveragingConfig
 from nets.bad_batches import BadBatchesError, RecentBatches
 from nets.metrics import JsonLines
 from nets.model import Net
-from nets.precision import TrunkPrecision
+from nets.precision import TrunkPrecision, forward
 from nets.processes import Processes
 from nets.targets import RowBatch
 from nets.trainer import Outcome, Trainer
@@ -213,9 +212,10 @@ def test_a_loss_that_overflows_16_bits_is_trained_in_float32(
 
     def overflowing(net: Net, batch: RowBatch, precision: Precision) -> tuple[dict[str, torch.Tensor], ...]:
         factor = math.inf if precision is Precision.FLOAT16 else 1.0
-        return tuple({name: output * factor for name, output in heads.items()} for heads in real(net, batch, precision))
+        return tuple(
+            {name: output * factor for name, output in heads.items()} for heads in forward(net, batch, precision)
+        )
 
-    real = precision_module.forward
     monkeypatch.setattr("nets.trainer.forward", overflowing)
     data = write_data(tmp_path / "data", None)
     exact = trainer_for(data, tmp_path / "a", config=config())
