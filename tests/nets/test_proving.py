@@ -26,6 +26,7 @@ from common import wire
 from common.config_text import overlay
 from common.parameters import default_text
 from nets import proving, verdicts
+from nets.backends import Backend, BatchShape
 from nets.batch import Batch
 from nets.evaluator import RECURRING, EvaluatorError, Precision, load_evaluator, new_batch
 from nets.exchange import module_of
@@ -40,7 +41,8 @@ ATTENTION, PLAIN = (FIXTURES / f"{name}.bin.gz" for name in ("mini-nbttflrs-fson
 NAME = ATTENTION.name.removesuffix(".bin.gz")
 NOT_USED = "OpenVINO in bfloat16 is not used here"
 LENGTH = 7
-WITHIN_S = 300.0
+WITHIN_S = 800.0
+"""Where nothing is compiled yet, the whole search is."""
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +58,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def use(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In OpenVINO's place; of what is left when it dies, OpenVINO in float32 shall be the quickest."""
     monkeypatch.setattr("nets.evaluator.OpenVinoBackend", getattr(dying, name))
+    monkeypatch.setattr("nets.evaluator._seconds_of_a_batch", seconds)
+
+
+def seconds(backend: Backend, length: int) -> float:
+    backend.lanes[0].launch(BatchShape(4, length, True))
+    return float("torch" in backend.description)
 
 
 def processes(folder: Path) -> set[int]:
@@ -97,7 +106,7 @@ def test_a_library_that_dies_costs_one_line(
 ) -> None:
     use(name, monkeypatch)
     monkeypatch.setattr(dying.Talking, "ours", os.getpid())
-    assert loaded() == f"CPU, OpenVINO, {found}, 1 threads"
+    assert loaded() == f"CPU, OpenVINO, {found}, 1 thread"
     assert len(caplog.records) == (text is not None)
     assert text is None or caplog.messages[0].endswith(f": {text}")
     assert text is None or caplog.messages[0].startswith(f"{NAME}: ")
@@ -112,11 +121,8 @@ def test_where_everything_of_a_library_dies_another_is_used(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     use("AlwaysDying", monkeypatch)
-    assert loaded() == "CPU, torch, float32, 1 threads"
-    assert [("bfloat16" in text, "float32" in text, "SIGSEGV" in text) for text in caplog.messages] == [
-        (True, False, True),
-        (False, True, True),
-    ]
+    assert loaded() == "CPU, torch, bfloat16, 1 thread"
+    assert [f"{NOT_USED}: a trial was ended by a signal (SIGSEGV)" in text for text in caplog.messages] == [True]
 
 
 def test_the_next_net_of_its_kind_pays_nothing(
@@ -179,9 +185,8 @@ def test_what_it_depends_on_asks_again(fact: str, folder: Path, monkeypatch: pyt
     assert trials.count == 2
 
 
-def test_nowhere_to_remember(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "file").touch()
-    monkeypatch.setenv("TENGEN_CACHE_DIR", str(folder / "file"))
+def test_nowhere_to_remember(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "folder", lambda name: None)
     trials, net = Trials(), module_of(read_net(ATTENTION))
     monkeypatch.setattr(proving, "try_in_child", trials)
     assert [find_out(WAY, net, LENGTH)[1] for _ in range(3)] == [False, True, True]
@@ -362,7 +367,7 @@ def test_nothing_left_to_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every reason is told where there is no way at all."""
     use("AlwaysDying", monkeypatch)
 
-    def missing(*_: Any) -> None:
+    def missing(*_: Any, **__: Any) -> None:
         raise RuntimeError("no torch")
 
     monkeypatch.setattr("nets.evaluator.TorchBackend", missing)
