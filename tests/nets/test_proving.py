@@ -37,8 +37,8 @@ from nets.trial import End, Ending
 from tests.nets import dying
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "nets"
-ATTENTION, PLAIN = (FIXTURES / f"{name}.bin.gz" for name in ("mini-nbttflrs-fson-silu-rsnh", "mini-v13-fs-mish"))
-NAME = ATTENTION.name.removesuffix(".bin.gz")
+NET, OTHER = (FIXTURES / f"{name}.bin.gz" for name in ("mini-v13-fs-mish", "mini-v10-fixup"))
+NAME = NET.name.removesuffix(".bin.gz")
 NOT_USED = "OpenVINO in bfloat16 is not used here"
 LENGTH = 7
 WITHIN_S = 800.0
@@ -73,7 +73,7 @@ def processes(folder: Path) -> set[int]:
     return {int(path.name) for path in (folder / "marks").iterdir()}
 
 
-def loaded(net: Path = ATTENTION, **options: Any) -> str:
+def loaded(net: Path = NET, **options: Any) -> str:
     evaluator = load_evaluator(net, length=LENGTH, **options)
     evaluator.run(board(LENGTH), 1)
     evaluator.close()
@@ -135,12 +135,12 @@ def test_the_next_net_of_its_kind_pays_nothing(
     caplog.clear()
     assert "float32" in loaded()
     verdicts._of.cache_clear()  # as the next process
-    other = read_net(ATTENTION)
+    other = read_net(NET)
     other.name = "the next one"
     net = module_of(other)
     for parameter in net.parameters():
         parameter.requires_grad_(False).mul_(1.01)
-    assert facts_of(WAY, net, 7) == facts_of(WAY, module_of(read_net(ATTENTION)), 7)
+    assert facts_of(WAY, net, 7) == facts_of(WAY, module_of(read_net(NET)), 7)
     assert "float32" in loaded()
     assert processes(folder) == first
     assert [record.levelname for record in caplog.records if record.levelname != "INFO"] == []
@@ -161,7 +161,7 @@ class Trials:
 def test_what_it_depends_on_asks_again(fact: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trials = Trials()
     monkeypatch.setattr(proving, "try_in_child", trials)
-    net, edge = module_of(read_net(ATTENTION)), 7
+    net, edge = module_of(read_net(NET)), 7
     found, known = find_out(WAY, net, edge)
     assert not known
     verdicts._of.cache_clear()
@@ -177,7 +177,7 @@ def test_what_it_depends_on_asks_again(fact: str, folder: Path, monkeypatch: pyt
     elif fact == "edge":
         edge = 6
     elif fact == "architecture":
-        net = module_of(read_net(PLAIN))
+        net = module_of(read_net(OTHER))
     else:
         (file,) = (folder / "verdicts").glob("*.json")
         file.write_bytes(file.read_bytes()[:-10])
@@ -187,7 +187,7 @@ def test_what_it_depends_on_asks_again(fact: str, folder: Path, monkeypatch: pyt
 
 def test_nowhere_to_remember(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "folder", lambda name: None)
-    trials, net = Trials(), module_of(read_net(ATTENTION))
+    trials, net = Trials(), module_of(read_net(NET))
     monkeypatch.setattr(proving, "try_in_child", trials)
     assert [find_out(WAY, net, LENGTH)[1] for _ in range(3)] == [False, True, True]
     verdicts._of.cache_clear()  # not beyond this process
@@ -211,7 +211,7 @@ def test_boards_of_another_size_are_tried_when_they_come(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     use("DyingOnSmallBoards", monkeypatch)
-    evaluator = load_evaluator(ATTENTION, length=LENGTH)
+    evaluator = load_evaluator(NET, length=LENGTH)
     small, expected = board(5), board(5)
     for _ in range(RECURRING - 1):
         evaluator.run(small, 1)
@@ -219,7 +219,7 @@ def test_boards_of_another_size_are_tried_when_they_come(
     evaluator.run(small, 1)
     assert "OpenVINO, float32" in evaluator.description
     assert caplog.text.count("SIGBUS") == 1
-    reference = load_evaluator(ATTENTION, length=LENGTH, precision=Precision.FLOAT32)
+    reference = load_evaluator(NET, length=LENGTH, precision=Precision.FLOAT32)
     reference.run(expected, 1)
     np.testing.assert_allclose(small.policy, expected.policy, atol=1e-4)
 
@@ -257,7 +257,7 @@ def test_which_verdicts_last(ending: Ending, survives: bool, lasting: bool) -> N
 
 
 def test_a_verdict_is_of_a_way_and_an_architecture() -> None:
-    net = module_of(read_net(ATTENTION))
+    net = module_of(read_net(NET))
 
     def facts(net: Net = net, edge: int = 7, **options: Any) -> dict[str, str]:
         given = {"threads": 1, "sixteen_bit": True} | options
@@ -268,7 +268,7 @@ def test_a_verdict_is_of_a_way_and_an_architecture() -> None:
         facts(edge=9),
         facts(threads=2),
         facts(sixteen_bit=False),
-        facts(module_of(read_net(PLAIN))),
+        facts(module_of(read_net(OTHER))),
         facts_of(replace(WAY, make=partial(dying.Raising, threads=1, sixteen_bit=True)), net, 7),
         facts_of(replace(WAY, make=functools.partial(dying.Watched, threads=1)), net, 7),
     ]
@@ -287,10 +287,10 @@ sys.exit(guarded(["gtp", *sys.argv[2:]]))
 """
 
 
-@pytest.mark.parametrize("name", ["DivisionByZero", "Talking"])
+@pytest.mark.parametrize("name", ["DivisionByZero", pytest.param("Talking", marks=pytest.mark.slow)])
 def test_gtp(name: str, folder: Path) -> None:
     lines = "boardsize 5\nclear_board\nkata-raw-nn 0\ngenmove b\nquit\n"
-    command = [sys.executable, "-c", GTP, name, "--model", ATTENTION, "--override-config", "maxVisits=3", "--seed", "1"]
+    command = [sys.executable, "-c", GTP, name, "--model", NET, "--override-config", "maxVisits=3", "--seed", "1"]
     said = []
     for _ in range(2):
         ended = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=WITHIN_S)
@@ -332,7 +332,7 @@ class Child:
 
 
 def test_a_stream_of_a_client(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    """The game is played and spooled by the child that it was given to; the person at the terminal sees one line."""
+    """Games are played and spooled by the child that they were given to; the person at the terminal sees one line."""
     monkeypatch.setattr(streams, "child_main", dying.dying_child_main)
     network = wire.NetworkInfo(
         name="net", url="http://server/net", model_file="http://server/net.bin.gz", model_file_bytes=1,
@@ -345,11 +345,11 @@ def test_a_stream_of_a_client(folder: Path, monkeypatch: pytest.MonkeyPatch, cap
     child = Child(folder)
     try:
         child.listen_for(Want)
-        child.group.processes[0].send(Job(task, {"net": ATTENTION}, games=1, seed=1, length=LENGTH))
+        child.group.processes[0].send(Job(task, {"net": NET}, games=1, seed=1, length=LENGTH))
         child.listen_for(Spooled, Discarded, Failed)
         assert child.heard(Spooled, Discarded, Failed) == child.heard(Spooled)
         child.stopping = True
-        child.group.stop(now=True)
+        child.group.stop()
         while child.group.alive():
             child.group.listen(0.1)
         assert child.group.processes[0].process.exitcode == 0
