@@ -27,6 +27,7 @@ from common.config_text import overlay
 from common.parameters import default_text
 from common.precision import Precision
 from nets import proving, verdicts
+from nets.backends import Backend, BatchShape
 from nets.batch import Batch, new_batch
 from nets.evaluator import RECURRING, EvaluatorError, load_evaluator
 from nets.exchange import module_of
@@ -37,11 +38,12 @@ from nets.trial import End, Ending
 from tests.nets import dying
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "nets"
-ATTENTION, PLAIN = (FIXTURES / f"{name}.bin.gz" for name in ("mini-nbttflrs-fson-silu-rsnh", "mini-v13-fs-mish"))
-NAME = ATTENTION.name.removesuffix(".bin.gz")
+NET, OTHER = (FIXTURES / f"{name}.bin.gz" for name in ("mini-v13-fs-mish", "mini-v10-fixup"))
+NAME = NET.name.removesuffix(".bin.gz")
 NOT_USED = "OpenVINO in bfloat16 is not used here"
 LENGTH = 7
-WITHIN_S = 300.0
+WITHIN_S = 800.0
+"""Where nothing is compiled yet, the whole search is."""
 
 
 @pytest.fixture(autouse=True)
@@ -57,10 +59,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def use(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In OpenVINO's place; of what is left when it dies, OpenVINO in float32 shall be the quickest."""
     monkeypatch.setattr("nets.evaluator.OpenVinoBackend", getattr(dying, name))
-    monkeypatch.setattr(  # where both can be used, OpenVINO is the quicker
-        "nets.evaluator._seconds_of_a_batch", lambda backend, length: float("torch" in backend.description)
-    )
+    monkeypatch.setattr("nets.evaluator._seconds_of_a_batch", seconds)
+
+
+def seconds(backend: Backend, length: int) -> float:
+    backend.lanes[0].launch(BatchShape(4, length, True))
+    return float("torch" in backend.description)
 
 
 def processes(folder: Path) -> set[int]:
@@ -68,7 +74,7 @@ def processes(folder: Path) -> set[int]:
     return {int(path.name) for path in (folder / "marks").iterdir()}
 
 
-def loaded(net: Path = ATTENTION, **options: Any) -> str:
+def loaded(net: Path = NET, **options: Any) -> str:
     evaluator = load_evaluator(net, length=LENGTH, **options)
     evaluator.run(board(LENGTH), 1)
     evaluator.close()
@@ -117,10 +123,7 @@ def test_where_everything_of_a_library_dies_another_is_used(
 ) -> None:
     use("AlwaysDying", monkeypatch)
     assert loaded() == "CPU, torch, bfloat16, 1 thread"
-    assert [("bfloat16" in text, "float32" in text, "SIGSEGV" in text) for text in caplog.messages] == [
-        (True, False, True),
-        (False, True, True),
-    ]
+    assert [f"{NOT_USED}: a trial was ended by a signal (SIGSEGV)" in text for text in caplog.messages] == [True]
 
 
 def test_the_next_net_of_its_kind_pays_nothing(
@@ -133,12 +136,12 @@ def test_the_next_net_of_its_kind_pays_nothing(
     caplog.clear()
     assert "float32" in loaded()
     verdicts._of.cache_clear()  # as the next process
-    other = read_net(ATTENTION)
+    other = read_net(NET)
     other.name = "the next one"
     net = module_of(other)
     for parameter in net.parameters():
         parameter.requires_grad_(False).mul_(1.01)
-    assert facts_of(WAY, net, 7) == facts_of(WAY, module_of(read_net(ATTENTION)), 7)
+    assert facts_of(WAY, net, 7) == facts_of(WAY, module_of(read_net(NET)), 7)
     assert "float32" in loaded()
     assert processes(folder) == first
     assert [record.levelname for record in caplog.records if record.levelname != "INFO"] == []
@@ -159,7 +162,7 @@ class Trials:
 def test_what_it_depends_on_asks_again(fact: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trials = Trials()
     monkeypatch.setattr(proving, "try_in_child", trials)
-    net, edge = module_of(read_net(ATTENTION)), 7
+    net, edge = module_of(read_net(NET)), 7
     found, known = find_out(WAY, net, edge)
     assert not known
     verdicts._of.cache_clear()
@@ -175,7 +178,7 @@ def test_what_it_depends_on_asks_again(fact: str, folder: Path, monkeypatch: pyt
     elif fact == "edge":
         edge = 6
     elif fact == "architecture":
-        net = module_of(read_net(PLAIN))
+        net = module_of(read_net(OTHER))
     else:
         (file,) = (folder / "verdicts").glob("*.json")
         file.write_bytes(file.read_bytes()[:-10])
@@ -183,10 +186,9 @@ def test_what_it_depends_on_asks_again(fact: str, folder: Path, monkeypatch: pyt
     assert trials.count == 2
 
 
-def test_nowhere_to_remember(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nowhere_to_remember(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "folder", lambda name: None)
-    verdicts._of.cache_clear()
-    trials, net = Trials(), module_of(read_net(ATTENTION))
+    trials, net = Trials(), module_of(read_net(NET))
     monkeypatch.setattr(proving, "try_in_child", trials)
     assert [find_out(WAY, net, LENGTH)[1] for _ in range(3)] == [False, True, True]
     verdicts._of.cache_clear()  # not beyond this process
@@ -210,7 +212,7 @@ def test_boards_of_another_size_are_tried_when_they_come(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     use("DyingOnSmallBoards", monkeypatch)
-    evaluator = load_evaluator(ATTENTION, length=LENGTH)
+    evaluator = load_evaluator(NET, length=LENGTH)
     small, expected = board(5), board(5)
     for _ in range(RECURRING - 1):
         evaluator.run(small, 1)
@@ -218,7 +220,7 @@ def test_boards_of_another_size_are_tried_when_they_come(
     evaluator.run(small, 1)
     assert "OpenVINO, float32" in evaluator.description
     assert caplog.text.count("SIGBUS") == 1
-    reference = load_evaluator(ATTENTION, length=LENGTH, precision=Precision.FLOAT32)
+    reference = load_evaluator(NET, length=LENGTH, precision=Precision.FLOAT32)
     reference.run(expected, 1)
     np.testing.assert_allclose(small.policy, expected.policy, atol=1e-4)
 
@@ -256,7 +258,7 @@ def test_which_verdicts_last(ending: Ending, survives: bool, lasting: bool) -> N
 
 
 def test_a_verdict_is_of_a_way_and_an_architecture() -> None:
-    net = module_of(read_net(ATTENTION))
+    net = module_of(read_net(NET))
 
     def facts(net: Net = net, edge: int = 7, **options: Any) -> dict[str, str]:
         given = {"threads": 1, "sixteen_bit": True} | options
@@ -267,7 +269,7 @@ def test_a_verdict_is_of_a_way_and_an_architecture() -> None:
         facts(edge=9),
         facts(threads=2),
         facts(sixteen_bit=False),
-        facts(module_of(read_net(PLAIN))),
+        facts(module_of(read_net(OTHER))),
         facts_of(replace(WAY, make=partial(dying.Raising, threads=1, sixteen_bit=True)), net, 7),
         facts_of(replace(WAY, make=functools.partial(dying.Watched, threads=1)), net, 7),
     ]
@@ -286,21 +288,10 @@ sys.exit(guarded(["gtp", *sys.argv[2:]]))
 """
 
 
-@pytest.mark.parametrize("name", ["DivisionByZero", "Talking"])
+@pytest.mark.parametrize("name", ["DivisionByZero", pytest.param("Talking", marks=pytest.mark.slow)])
 def test_gtp(name: str, folder: Path) -> None:
     lines = "boardsize 5\nclear_board\nkata-raw-nn 0\ngenmove b\nquit\n"
-    command: list[str | Path] = [
-        sys.executable,
-        "-c",
-        GTP,
-        name,
-        "--model",
-        ATTENTION,
-        "--override-config",
-        "maxVisits=3",
-        "--seed",
-        "1",
-    ]
+    command = [sys.executable, "-c", GTP, name, "--model", NET, "--override-config", "maxVisits=3", "--seed", "1"]
     said = []
     for _ in range(2):
         ended = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=WITHIN_S)
@@ -342,7 +333,7 @@ class Child:
 
 
 def test_a_stream_of_a_client(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    """The game is played and spooled by the child that it was given to; the person at the terminal sees one line."""
+    """Games are played and spooled by the child that they were given to; the person at the terminal sees one line."""
     monkeypatch.setattr(streams, "child_main", dying.dying_child_main)
     network = wire.NetworkInfo(
         name="net", url="http://server/net", model_file="http://server/net.bin.gz", model_file_bytes=1,
@@ -355,7 +346,7 @@ def test_a_stream_of_a_client(folder: Path, monkeypatch: pytest.MonkeyPatch, cap
     child = Child(folder)
     try:
         child.listen_for(Want)
-        child.group.processes[0].send(Job(task, {"net": ATTENTION}, games=1, seed=1, length=LENGTH))
+        child.group.processes[0].send(Job(task, {"net": NET}, games=1, seed=1, length=LENGTH))
         child.listen_for(Spooled, Discarded, Failed)
         assert child.heard(Spooled, Discarded, Failed) == child.heard(Spooled)
         child.stopping = True
@@ -377,7 +368,7 @@ def test_nothing_left_to_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every reason is told where there is no way at all."""
     use("AlwaysDying", monkeypatch)
 
-    def missing(*_: Any) -> None:
+    def missing(*_: Any, **__: Any) -> None:
         raise RuntimeError("no torch")
 
     monkeypatch.setattr("nets.evaluator.TorchBackend", missing)
