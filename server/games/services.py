@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -111,7 +112,7 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
         num_training_rows=num_training_rows,
     )
     job_id = getattr(form, "job_id", None)
-    with transaction.atomic():
+    with _doubles_first(game), transaction.atomic():
         _job_of(game, job_id)  # asked again with the row; before it, so that a stranger's files are not even stored
     with NewFiles() as files:
         game.sgf_file = files.store(f"sgfs/{run.name}", game.uid, sgf, ".sgf")
@@ -154,7 +155,7 @@ def _job_of(game: Game, job_id: str | None) -> Job:
 def _insert(game: Game, job_id: str | None) -> None:
     """Write the row and everything that follows from it in one transaction."""
     try:
-        with transaction.atomic():
+        with _doubles_first(game), transaction.atomic():
             game.job = _job_of(game, job_id)
             game.save(force_insert=True)
             job_game_received(game.job)
@@ -165,8 +166,14 @@ def _insert(game: Game, job_id: str | None) -> None:
         raise GameExists(game.uid) from None
     except DataError as error:  # a value beyond its column, whatever the checks before have let through
         raise GameRefused("it holds a value that cannot be stored") from error
+
+
+@contextmanager
+def _doubles_first(game: Game) -> Iterator[None]:
+    """What its job refuses may be a double: the same upload on another connection may have taken the last place."""
+    try:
+        yield
     except GameRefused:
-        # The same upload on another connection may have taken the job's last place while this one waited for it.
         if Game.objects.filter(kind=game.kind, uid=game.uid).exists():
             raise GameExists(game.uid) from None
         raise

@@ -19,7 +19,7 @@ import pytest
 from client.contribute import streams
 from client.contribute.child import ChildSettings
 from client.contribute.devices import Stream
-from client.contribute.messages import Discarded, Failed, FromChild, Job, Spooled, Want
+from client.contribute.messages import Failed, FromChild, Job, Spooled, Want
 from client.contribute.streams import StreamGroup, StreamProcess
 from client.contribute.warmup import TINY
 from common import wire
@@ -123,7 +123,10 @@ def test_where_everything_of_a_library_dies_another_is_used(
 ) -> None:
     use("AlwaysDying", monkeypatch)
     assert loaded() == "CPU, torch, bfloat16, 1 thread"
-    assert [f"{NOT_USED}: a trial was ended by a signal (SIGSEGV)" in text for text in caplog.messages] == [True]
+    assert [("bfloat16" in text, "float32" in text, "SIGSEGV" in text) for text in caplog.messages] == [
+        (True, False, True),
+        (False, True, True),
+    ]
 
 
 def test_the_next_net_of_its_kind_pays_nothing(
@@ -346,9 +349,9 @@ def test_a_stream_of_a_client(folder: Path, monkeypatch: pytest.MonkeyPatch, cap
     child = Child(folder)
     try:
         child.listen_for(Want)
-        child.group.processes[0].send(Job(task, {"net": NET}, games=1, seed=1, length=LENGTH))
-        child.listen_for(Spooled, Discarded, Failed)
-        assert child.heard(Spooled, Discarded, Failed) == child.heard(Spooled)
+        child.group.processes[0].send(Job(task, {"net": NET}, games=8, seed=1, length=LENGTH))
+        child.listen_for(Spooled, Failed)
+        assert not child.heard(Failed)
         child.stopping = True
         child.group.stop()
         while child.group.alive():
