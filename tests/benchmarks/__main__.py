@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks [NAME ...]`: run the benchmarks and print what they measure. Nothing is asserted.
 
-Each module of this folder with a ``main()`` is one benchmark; ratios are taken within one run against the baseline
-that the line names.
+Each module of this folder but for those in ``HELPERS`` is one benchmark; ratios are taken within one run against the
+baseline that the line names. `tests.benchmarks.PRECISION` says how evaluators compute.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import sys
 
 import tests.benchmarks
 
+HELPERS = ("__main__", "timed_pool")
+
 
 def main(names: list[str]) -> int:
     """Run the named benchmarks, or all of them; returns the exit code."""
-    known = [module.name for module in pkgutil.iter_modules(tests.benchmarks.__path__) if module.name != "__main__"]
+    known = [module.name for module in pkgutil.iter_modules(tests.benchmarks.__path__) if module.name not in HELPERS]
     unknown = sorted(set(names) - set(known))
     if unknown:
         print(f"no benchmark named {', '.join(unknown)}; there are: {', '.join(known)}")

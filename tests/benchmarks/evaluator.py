@@ -13,11 +13,13 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from common.precision import Precision
 from nets.backends import Backend, OpenVinoBackend, TorchBackend
 from nets.batch import Evaluator, new_batch
 from nets.config import named
 from nets.evaluator import NetEvaluator, load_evaluator, make_evaluator
 from nets.model import Net
+from tests.benchmarks import PRECISION
 
 CASES = [
     ("b2c32", 7),
@@ -81,13 +83,14 @@ def cpu() -> None:
     torch.set_num_threads(1)
     clock = time.process_time
     print(f"one core; rates per second of CPU time, beside that of a {MATRIX}³ matrix product just before")
-    precisions = [False, True] if OpenVinoBackend.has_bfloat16() else [False]
+    asked = PRECISION is Precision.SIXTEEN_BIT and OpenVinoBackend.takes_bfloat16()
+    precisions = [False, True] if asked or OpenVinoBackend.has_bfloat16() else [False]
     load_evaluator(None, length=7).close()
     for name, length in CASES:
         net = Net(named(name)).eval()
         flops = operations(net, length)
         begun = clock()
-        make_evaluator(net, length=length).close()
+        make_evaluator(net, length=length, precision=PRECISION).close()
         print(f"{name} {length}×{length}: {flops / 1e6:.1f} MFLOP an evaluation; up in {clock() - begun:.2f} s")
         makers: list[Backend] = [OpenVinoBackend(net, length, 1, sixteen_bit=sixteen) for sixteen in precisions]
         baseline = 0.0
@@ -105,7 +108,7 @@ def cpu() -> None:
 def smaller_boards() -> None:
     """9×9 boards in a tensor of 19×19: alone, and beside boards that fill it."""
     net, rows, clock = Net(named("b6c96")).eval(), 64, time.process_time
-    own, larger = (make_evaluator(net, length=length) for length in (9, 19))
+    own, larger = (make_evaluator(net, length=length, precision=PRECISION) for length in (9, 19))
     alone = rate(own, rows, clock)
     print(f"b6c96, 9×9 boards, batch {rows}: {alone:,.0f}/s")
     for title, edges in (("in a tensor of 19×19", (9,)), ("with every 64th board of 19×19", (9,) * 63 + (19,))):

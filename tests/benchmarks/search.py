@@ -23,6 +23,7 @@ from nets.batch import Evaluator
 from nets.config import named
 from nets.evaluator import load_evaluator, make_evaluator
 from nets.model import Net
+from tests.benchmarks import PRECISION
 from tests.benchmarks.timed_pool import NET, TREE, new_parts, timed_pool
 
 SLOTS = 64
@@ -84,7 +85,7 @@ def _measure(case: Case) -> None:
 def _evaluator(case: Case) -> Evaluator:
     if case.net is None:
         return load_evaluator(None, length=case.edge)
-    return make_evaluator(Net(named(case.net)), length=case.edge, threads=1)
+    return make_evaluator(Net(named(case.net)), length=case.edge, threads=1, precision=PRECISION)
 
 
 def _game(case: Case, seed: int) -> Game:

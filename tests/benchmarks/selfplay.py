@@ -29,6 +29,7 @@ from nets.evaluator import load_evaluator
 from nets.exchange import record_of
 from nets.katago_file import write_net
 from nets.model import Net
+from tests.benchmarks import PRECISION
 from tests.benchmarks.timed_pool import new_parts, timed_pool
 
 CASES = (  # architecture, edge, visits of full and cheap searches, games (all at once), turns of each at most
@@ -43,7 +44,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for architecture, edge, full, cheap, games, turns in CASES:
             network = _untrained(architecture, Path(folder))
-            evaluator = KeptEvaluator(load_evaluator(network.path, length=edge, device="cpu", threads=1))
+            evaluator = KeptEvaluator(
+                load_evaluator(network.path, length=edge, device="cpu", threads=1, precision=PRECISION)
+            )
             _prove(evaluator, games)
             _play(evaluator, network, selfplay_config(edge, full, cheap, 3), edge, games)  # compiles
             with timed_parts() as parts:
