@@ -118,7 +118,7 @@ def install(name: str) -> None:
     """The evaluator takes the backend of that name for OpenVINO, in this process."""
     from nets import evaluator
 
-    evaluator.OpenVinoBackend = globals()[name]  # type: ignore[misc]
+    setattr(evaluator, "OpenVinoBackend", globals()[name])  # noqa: B010  not a name that it offers
     Talking.ours = os.getpid()
 
 
