@@ -358,14 +358,15 @@ def _cpu_ways(net: Net, length: int, threads: int, precision: Precision) -> Iter
     proving, openvino = Proving(net, length), partial(OpenVinoBackend, threads=threads)
     openvino_16 = partial(proving.start, Way("OpenVINO in bfloat16", partial(openvino, sixteen_bit=True)))
     openvino_32 = partial(proving.start_if_doubtful, Way("OpenVINO in float32", partial(openvino, sixteen_bit=False)))
-    torch_16 = partial(TorchBackend, net, length, threads, dtype=torch.bfloat16)
     if precision is Precision.SIXTEEN_BIT:
         if OpenVinoBackend.takes_bfloat16():
             yield openvino_16
-        yield torch_16
+        yield partial(TorchBackend, net, length, threads, dtype=torch.bfloat16)
         return
     if precision is Precision.FASTEST and OpenVinoBackend.has_bfloat16():
         yield openvino_16
+        in_torch = partial(TorchBackend, threads=threads, dtype=torch.bfloat16)
+        torch_16 = partial(proving.start, Way("torch in bfloat16", in_torch))
         yield partial(_quicker, (torch_16, openvino_32), net.config.name, length)
     yield openvino_32
     yield partial(TorchBackend, net, length, threads)

@@ -6,7 +6,8 @@ without masks, compiled and run once. The verdict counts for all nets of that ar
 code does not depend on the weights. Whether the numbers are right is not asked here but by `nets.evaluator`.
 
 Risky are the ways in 16 bits on a processor, and any other of OpenVINO's once one of them has died on that net: with
-float32 alone nobody was seen to die, and every volunteer would pay for the proof. torch in float32 compiles nothing.
+float32 alone nobody was seen to die, and every volunteer would pay for the proof. torch in float32 compiles nothing; in
+bfloat16 it is tried where OpenVINO has failed.
 CUDA's libraries tell their errors as exceptions, and a child would need a second context on the card, which may have
 the memory for one.
 """

@@ -294,7 +294,7 @@ sys.exit(guarded(["gtp", *sys.argv[2:]]))
 @pytest.mark.parametrize("name", ["DivisionByZero", pytest.param("Talking", marks=pytest.mark.slow)])
 def test_gtp(name: str, folder: Path) -> None:
     lines = "boardsize 5\nclear_board\nkata-raw-nn 0\ngenmove b\nquit\n"
-    command = [sys.executable, "-c", GTP, name, "--model", NET, "--override-config", "maxVisits=3", "--seed", "1"]
+    command = [sys.executable, "-c", GTP, name, "--model", str(NET), "--override-config", "maxVisits=3", "--seed", "1"]
     said = []
     for _ in range(2):
         ended = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=WITHIN_S)
@@ -344,7 +344,10 @@ def test_a_stream_of_a_client(folder: Path, monkeypatch: pytest.MonkeyPatch, cap
     )  # fmt: skip
     run = wire.RunReference(name="run", url="http://server/run")
     task = wire.SelfplayTask(
-        kind="selfplay", run=run, network=network, config=overlay(default_text("selfplay", "7x7"), TINY)
+        kind="selfplay",
+        run=run,
+        network=network,
+        config=overlay(default_text("selfplay", "7x7"), TINY + "cheapSearchProb = 0\n"),
     )
     child = Child(folder)
     try:
