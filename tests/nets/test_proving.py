@@ -374,9 +374,6 @@ def test_nothing_left_to_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every reason is told where there is no way at all."""
     use("AlwaysDying", monkeypatch)
 
-    def missing(*_: Any, **__: Any) -> None:
-        raise RuntimeError("no torch")
-
-    monkeypatch.setattr("nets.evaluator.TorchBackend", missing)
+    monkeypatch.setattr("nets.evaluator.TorchBackend", dying.missing)
     with pytest.raises(EvaluatorError, match=r"bfloat16 is not used here.*float32 is not used here.*no torch"):
         loaded()
