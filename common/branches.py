@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from common.features import FeatureOptions, encode_packed, new_scratch
 from common.go import history as histories
@@ -20,6 +19,7 @@ from common.go import play, scoring
 from common.go.points import NO_POINT
 from common.go.rules import Scoring
 from common.go.state import new_states
+from common.kernels import njit
 from common.replay import GameStart, copy_board, mark_legal, start_state
 from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES, packed_bytes
 

@@ -104,7 +104,7 @@ def options_of(module: Any, *words: object) -> argparse.Namespace:
 def no_net(monkeypatch: pytest.MonkeyPatch) -> None:
     """Games are played by scripted evaluators, whatever the network."""
 
-    def loader(device: str, threads: int) -> Any:
+    def loader(device: str, threads: int, precision: object) -> Any:
         assert (device, threads) == ("cpu", 1)
         return lambda network, length: OpinionatedEvaluator(length)
 

@@ -155,7 +155,7 @@ def test_what_arrives_too_slowly_is_ended(tmp_path: Path) -> None:
 
 
 def test_who_takes_nothing_of_an_answer_gives_the_thread_back(tmp_path: Path) -> None:
-    with served(tmp_path, STALL_S=0.5) as port, ExitStack() as stalled:
+    with served(tmp_path, STALL_S=3.0) as port, ExitStack() as stalled:
         for _ in range(4):
             sock = stalled.enter_context(connect(port))
             sock.sendall(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n")

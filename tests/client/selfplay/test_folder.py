@@ -104,7 +104,7 @@ def test_signals(
     at: set[int],
     running_are_finished: bool,
 ) -> None:
-    def loader(device: str, threads: int) -> Any:
+    def loader(device: str, threads: int, precision: object) -> Any:
         return lambda network, length: Interrupting(length, at)
 
     monkeypatch.setattr(local, "evaluator_loader", loader)
