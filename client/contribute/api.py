@@ -80,7 +80,7 @@ class ServerApi:
         """
         parts: dict[str, tuple[object, ...]] = {name: (None, value) for name, value in game.fields.items()}
         for field, path in game.files.items():
-            parts[field] = (path.name, path.read_bytes(), CONTENT_TYPES[field])
+            parts[field] = (path.name, path.read_bytes(), CONTENT_TYPES.get(field, "application/octet-stream"))
         answer = self._send("POST", UPLOAD_PATHS[game.kind], parts)
         if _is_known(answer):
             return wire.UploadAnswer(kg_game_uid=game.uid, already_known=True)

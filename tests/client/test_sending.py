@@ -292,6 +292,17 @@ def test_an_answer_without_an_end_is_given_up() -> None:
         server.current_run()
 
 
+def test_a_file_that_this_version_does_not_know_is_sent_as_it_is(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.add("training", SERVER, {"kg_game_uid": "A" * 32}, {"new_file": ("a.bin", b"of another version")})
+    server, transport = api(taken)
+    server.upload(spool.pending()[0])
+    body = transport.requests[0].body
+    assert isinstance(body, bytes)
+    assert b'name="new_file"; filename="a.bin"' in body
+    assert b"of another version" in body
+
+
 def test_a_game_that_cannot_be_sent_does_not_hold_up_the_others(spool: Spool) -> None:
     blocked = f"{0:032X}"
 
