@@ -249,6 +249,8 @@ def test_what_proves_nothing_leaves_the_game_where_it_is(spool: Spool, answer: A
         ((301, "", {"Location": "https://server/new/"}), ["https://server/new/", f"address {SERVER} right"]),
         ((407, "", {}), ["proxy", "wants a login", "HTTPS_PROXY"]),
         ((403, "<html>", {}), ["captive portal"]),
+        ((511, "<html>", {}), ["status 511", "captive portal"]),
+        ((502, "<html>", {}), ["status 502", "is in trouble"]),
         (about_another_game, ["names the game", "was sent"]),
         ((400, "<html>The plain HTTP request was sent to HTTPS port", {}), ["https://"]),
     ],
