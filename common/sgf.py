@@ -352,8 +352,11 @@ def _result(text: str, warnings: list[str]) -> str | None:
     text = text.strip()
     if text in ("", "?"):
         return None
-    if text.lower() in ("0", "draw", "jigo"):
+    if text.lower() in ("draw", "jigo"):
         return "0"
+    with contextlib.suppress(ValueError):
+        if real_number(text) == 0:
+            return "0"
     if text.lower() == "void":
         return "Void"
     colour, plus, amount = text[:1].upper(), text[1:2], text[2:].strip()

@@ -27,6 +27,8 @@ from common.wire_base import JsonMessage
 M = TypeVar("M", bound=JsonMessage)
 
 GOOD: Final = (200, 201, 202)
+LOGIN_WANTED_BY_NETWORK: Final = 511
+"""Only what stands between answers this; it is no trouble of the server's."""
 CONTENT_TYPES: Final = {"sgf_file": wire.SGF_CONTENT_TYPE, "training_data_file": wire.NPZ_CONTENT_TYPE}
 UPLOAD_PATHS: Final = {"training": wire.PATH_TRAINING_GAMES, "rating": wire.PATH_RATING_GAMES}
 
@@ -80,7 +82,7 @@ class ServerApi:
         """
         parts: dict[str, tuple[object, ...]] = {name: (None, value) for name, value in game.fields.items()}
         for field, path in game.files.items():
-            parts[field] = (path.name, path.read_bytes(), CONTENT_TYPES[field])
+            parts[field] = (path.name, path.read_bytes(), CONTENT_TYPES.get(field, "application/octet-stream"))
         answer = self._send("POST", UPLOAD_PATHS[game.kind], parts)
         if _is_known(answer):
             return wire.UploadAnswer(kg_game_uid=game.uid, already_known=True)
@@ -136,7 +138,7 @@ def _failure(answer: Answer, server_url: str) -> ServerError:
         text = foreign(answer, server_url)
         if answer.status == 404:
             text = f"{answer.url} is not there (status 404): is the server's address {server_url} right?"
-        elif answer.status >= 500:
+        elif answer.status >= 500 and answer.status != LOGIN_WANTED_BY_NETWORK:
             text = f"{error.detail}: {server_url}, or what stands before it, is in trouble"
         return OutageError(text, after)
     status = f"status {answer.status}"

@@ -224,6 +224,7 @@ def _read_game(folder: Path) -> SpooledGame:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no text")
+    value.encode()  # JSON may hold halves of characters, which cannot be sent
     return value
 
 

@@ -6,8 +6,10 @@ changed only by `server.games.services`.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
@@ -137,6 +139,23 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Say what is allowed where a constraint would only say its name.
+
+        Raises:
+            ValidationError: by field.
+        """
+        shares = ("gating_share", "rating_share", "gate_required")
+        wrong = {
+            field: "This is no number; give one from 0 to 1."
+            for field in shares
+            if isinstance(value := getattr(self, field), float) and math.isnan(value)  # passes every comparison
+        }
+        if self.next_architecture and self.next_architecture == self.architecture:
+            wrong["next_architecture"] = "This is the architecture itself; name another, or leave it empty."
+        if wrong:
+            raise ValidationError(wrong)
 
 
 class RunTotals(models.Model):

@@ -249,6 +249,8 @@ def test_what_proves_nothing_leaves_the_game_where_it_is(spool: Spool, answer: A
         ((301, "", {"Location": "https://server/new/"}), ["https://server/new/", f"address {SERVER} right"]),
         ((407, "", {}), ["proxy", "wants a login", "HTTPS_PROXY"]),
         ((403, "<html>", {}), ["captive portal"]),
+        ((511, "<html>", {}), ["status 511", "captive portal"]),
+        ((502, "<html>", {}), ["status 502", "is in trouble"]),
         (about_another_game, ["names the game", "was sent"]),
         ((400, "<html>The plain HTTP request was sent to HTTPS port", {}), ["https://"]),
     ],
@@ -290,6 +292,17 @@ def test_an_answer_without_an_end_is_given_up() -> None:
     server, _ = api((200, b"x" * (MAX_ANSWER_BYTES + 1), {}))
     with pytest.raises(OutageError, match="has no end"):
         server.current_run()
+
+
+def test_a_file_that_this_version_does_not_know_is_sent_as_it_is(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.add("training", SERVER, {"kg_game_uid": "A" * 32}, {"new_file": ("a.bin", b"of another version")})
+    server, transport = api(taken)
+    server.upload(spool.pending()[0])
+    body = transport.requests[0].body
+    assert isinstance(body, bytes)
+    assert b'name="new_file"; filename="a.bin"' in body
+    assert b"of another version" in body
 
 
 def test_a_game_that_cannot_be_sent_does_not_hold_up_the_others(spool: Spool) -> None:

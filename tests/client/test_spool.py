@@ -65,6 +65,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "an unknown kind": lambda folder: _change_form(folder, kind="other"),
     "no fields": lambda folder: _change_form(folder, fields=None),
     "another game's form": lambda folder: _change_form(folder, fields={"kg_game_uid": "F" * 32}),
+    "half a character": lambda folder: _change_form(folder, fields={"kg_game_uid": "B" * 32, "player": "\ud800"}),
     "no SGF": lambda folder: next(folder.glob("*.sgf")).unlink(),
     "a folder for a form": lambda folder: _replace_by_folder(folder / "form.json"),
 }

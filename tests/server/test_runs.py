@@ -38,6 +38,9 @@ def test_a_run_begins_with_the_random_network(run: Run) -> None:
         ({"data_board_len": 20}, "data_board_len: "),
         ({"gate_required": 1.5}, "gate_required"),
         ({"gating_share": -0.1}, "gating_share"),
+        ({"gate_required": float("nan")}, "gate_required: This is no number; give one from 0 to 1."),
+        ({"rating_share": float("nan")}, "rating_share: This is no number; give one from 0 to 1."),
+        ({"architecture": "b2c32", "next_architecture": "b2c32"}, "next_architecture: This is the architecture itself"),
         ({"client_revisions": "abc until tomorrow"}, "client_revisions: line 1"),
         ({"data_board_len": 5}, "selfplay_config: "),
     ],
@@ -46,6 +49,7 @@ def test_bad_settings_are_named(changes: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidSettings) as caught:
         make_run(**{"name": "bad"} | changes)
     assert text in str(caught.value)
+    assert "Constraint" not in str(caught.value)
     assert not Run.objects.exists()
 
 
