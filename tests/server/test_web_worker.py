@@ -164,6 +164,18 @@ def test_who_takes_nothing_of_an_answer_gives_the_thread_back(tmp_path: Path) ->
     assert "Traceback" not in log
 
 
+def test_nobody_waits_for_a_client_to_hang_up(port: int) -> None:
+    begun = time.monotonic()
+    with ExitStack() as held:
+        for _ in range(20):
+            sock = held.enter_context(connect(port))
+            sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            assert answer(sock) == (200, b"")
+        assert_served(port)
+        assert time.monotonic() - begun < 20, "gunicorn waits two seconds for each"
+        assert sock.recv(1) == b"", "the answer's end is told at once"
+
+
 def test_more_than_may_wait_costs_those_who_have_taken_longest(tmp_path: Path) -> None:
     with served(tmp_path, MAX_WAITING_BYTES=3 * MAX_BODY_BYTES) as port, ExitStack() as held:
         for _ in range(8):
