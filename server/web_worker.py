@@ -147,6 +147,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
                 waiting.heard = min(waiting.heard, time.monotonic() + STOPPING_S - SILENT_S)
 
     def _read(self, waiting: _Waiting, sock: StallingSocket) -> None:
+        if waiting not in self._waiting:  # dropped for another one, of which the loop heard in the same moment
+            return
         try:
             piece = sock.recv(_PIECE)
         except BlockingIOError:

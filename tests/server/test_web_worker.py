@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import select
+import selectors
 import signal
 import socket
 import subprocess
@@ -15,9 +16,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from gunicorn.config import Config
+from gunicorn.workers.gthread import TConn
 
 from common.wire import MAX_BODY_BYTES, ErrorAnswer, ErrorCode
 from deploy.installation import ROOT
+from server.web_worker import StallingSocket, Worker, _Waiting
 from tests.e2e.services import free_port
 
 PATIENCE_S = 60.0
@@ -182,3 +186,17 @@ def test_more_than_may_wait_costs_those_who_have_taken_longest(tmp_path: Path) -
             sock = held.enter_context(connect(port))
             sock.sendall(head(MAX_BODY_BYTES) + b"x" * (MAX_BODY_BYTES // 2))
         assert_served(port)
+
+
+def test_a_connection_that_was_dropped_for_another_counts_once() -> None:
+    ours, theirs = socket.socketpair()
+    sock = StallingSocket(fileno=ours.detach())
+    worker = Worker.__new__(Worker)
+    worker.poller, worker.nr_conns, worker._waiting = selectors.DefaultSelector(), 1, set()
+    waiting = _Waiting(TConn(Config(), sock, ("", 0), ("", 0)))
+    worker._waiting.add(waiting)
+    worker.poller.register(sock, selectors.EVENT_READ)
+    with theirs, worker.poller:
+        worker._drop(waiting)
+        worker._read(waiting, sock)  # the loop had heard of both
+    assert worker.nr_conns == 0
