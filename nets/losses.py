@@ -10,6 +10,7 @@ the recipe's coefficient. All are seen from the player to move.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -53,6 +54,9 @@ class Recipe:
         known = {term.name for term in all_terms()}
         if unknown := sorted({*self.scales, *self.added} - known):
             raise ValueError(f"no loss term is called {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+        for term, value in (*self.scales.items(), *self.added.items()):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+                raise ValueError(f"the weight of {term!r} must be a finite number, at least 0, not {value!r}")
 
     def coefficient(self, term: Term) -> float:
         """The weight of ``term`` in the total; 0 = switched off."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from typing import Final
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -29,5 +30,20 @@ def check() -> None:
     faults = [f"{name} is not set: it is {words}" for name, words in _WORDS.items() if not os.environ.get(name)]
     if os.environ.get("SECRET_KEY", "").startswith(_EXAMPLE):
         faults.append(f"SECRET_KEY is still the example's, which everybody knows: it is {_WORDS['SECRET_KEY']}")
+    address = os.environ.get("DATABASE_URL", "")
+    if address and not _is_readable(address):
+        faults.append(
+            f"DATABASE_URL cannot be read: it is {_WORDS['DATABASE_URL']}; in user and password, write # as %23, "
+            "/ as %2F, : as %3A, ? as %3F, @ as %40, [ as %5B, % as %25"
+        )
     if faults:
         raise ImproperlyConfigured("; ".join(faults))
+
+
+def _is_readable(address: str) -> bool:
+    """Whether an address has the parts of a database's; which kind of database it names, the settings ask."""
+    try:
+        parts = urlsplit(address)
+        return "://" in address and parts.path.strip("/") != "" and parts.port != 0
+    except ValueError:  # a port that is no number, or a bracket that is not closed
+        return False

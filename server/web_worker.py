@@ -3,7 +3,8 @@
 gunicorn's own gives a thread to a connection whose head has begun, and that thread then waits for the rest for as long
 as the client likes: a few silent uploads stop a server that has no nginx in front. Here the worker's main loop reads
 every request, as nginx would, within a time and a size. Writing has a limit too: a client that takes nothing of its
-answer for `STALL_S` is cut off; one that is merely slow holds its thread, so a public server has nginx in front.
+answer for `STALL_S` is cut off; one that is merely slow holds its thread, so a public server has nginx in front. Nor
+does the loop wait, as gunicorn's would, for a client to hang up after its last answer.
 
 `gunicorn.conf.py` names this class. Where gunicorn itself ends TLS its own way is kept.
 """
@@ -36,6 +37,8 @@ ARRIVES_WITHIN_S: Final = 60.0
 REFUSED_S: Final = 10.0
 """How long the rest of a refused request is taken and thrown away, so that the client gets to read the answer."""
 STOPPING_S: Final = 2.0
+LINGER_S: Final = 2.0
+"""How long a client is left to close a connection that has ended; closed at once, it might lose the answer."""
 STALL_S: Final = 20.0
 MAX_WAITING_BYTES: Final = 32 * MAX_BODY_BYTES
 """Of all requests together that are arriving at one worker; above it the one that has taken longest is dropped."""
@@ -107,6 +110,26 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         if conn.parser is not None and (sent_ahead := conn.parser.unreader.take_buffered()):
             self._take(waiting, sent_ahead)
 
+    def finish_request(self, conn: Any, fs: Any) -> None:
+        """Called when a thread is done: a connection that ends is left to the client to close, as after a refusal.
+
+        gunicorn waits two seconds for that in this thread, and meanwhile nobody is read or answered.
+        """
+        ends = not fs.cancelled() and fs.exception() is None and not fs.result()
+        if self.cfg.is_ssl or not ends:
+            super().finish_request(conn, fs)
+            return
+        try:
+            conn.sock.shutdown(socket.SHUT_WR)
+            conn.sock.setblocking(False)
+            waiting = _Waiting(conn, began=time.monotonic() - REFUSED_S + LINGER_S, refused=True)
+            self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._read, waiting))
+        except (OSError, ValueError):  # it is closed already
+            self.nr_conns -= 1
+            conn.close()
+        else:
+            self._waiting.add(waiting)
+
     def murder_pending(self) -> None:
         """Called every second: end the connections of which too little arrives."""
         super().murder_pending()
@@ -124,6 +147,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
                 waiting.heard = min(waiting.heard, time.monotonic() + STOPPING_S - SILENT_S)
 
     def _read(self, waiting: _Waiting, sock: StallingSocket) -> None:
+        if waiting not in self._waiting:  # dropped for another one, of which the loop heard in the same moment
+            return
         try:
             piece = sock.recv(_PIECE)
         except BlockingIOError:

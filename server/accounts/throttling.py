@@ -2,15 +2,15 @@
 
 Each try counts at once for its account and for its address (of IPv6 the /64, which is what one customer has); a right
 password takes its count back. Whoever is above either limit is refused until the minute (or what THROTTLE_LOGIN says)
-is over, and costs no hash. So that nobody is locked out of an account by those who guess at it, the account's limit
-does not hold for addresses from which that account has logged in before.
+is over, and costs no hash. So that nobody is locked out by those who guess at the same account, or behind the same
+address, an account and an address from which it has logged in before have a count of their own instead.
 """
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
 
@@ -46,12 +46,19 @@ class Attempt:
 
     account: str
     address: str | None
-    """Keys of its counts; a call without a request, as by a management command, has no address."""
+    """Keys of what it is of; a call without a request, as by a management command, has no address."""
+    counted: tuple[str, ...] = ()
+    """Keys of the counts in which it is."""
 
     @property
     def known(self) -> str:
         """Key of the note that this account has logged in from this address."""
         return _key("known", f"{self.account}\0{self.address}")
+
+    @property
+    def pair(self) -> str:
+        """Key of the count of this account from this address, where they are known."""
+        return _key("pair", f"{self.account}\0{self.address}")
 
 
 def limits() -> tuple[int, int]:
@@ -79,26 +86,24 @@ def attempt(username: str, request: HttpRequest | None) -> Attempt:
     """Count a try of a password for the account ``username``.
 
     Raises:
-        Throttled: too many tries for this account, or from this address.
+        Throttled: too many tries for this account, or from this address; if they are known, of both together.
     """
     told = None if request is None else BaseThrottle().get_ident(cast(Any, request))
     address = None if told is None else _key("address", network_of(str(told or "")))
     made = Attempt(_key("account", username), address)
     allowed, seconds = limits()
+    if _is_known(made):
+        _hold(made.pair, allowed, seconds, "Too many failed logins of this account from this address.")
+        return replace(made, counted=(made.pair,))
     if address is not None:
         _hold(address, allowed, seconds, "Too many failed logins from this address.")
-    try:
-        _hold(made.account, allowed, seconds, "Too many failed logins of this account.")
-    except Throttled:
-        if not _is_known(made):
-            raise
-    return made
+    _hold(made.account, allowed, seconds, "Too many failed logins of this account.")
+    return replace(made, counted=(made.account,) if address is None else (made.account, address))
 
 
 def succeeded(made: Attempt) -> None:
     """Take back what a try with the right password has counted, and know its address from now on."""
-    keys = [made.account] if made.address is None else [made.account, made.address]
-    LoginCount.objects.filter(key__in=keys, attempts__gt=0).update(attempts=F("attempts") - 1)
+    LoginCount.objects.filter(key__in=made.counted, attempts__gt=0).update(attempts=F("attempts") - 1)
     if made.address is not None:
         LoginCount.objects.update_or_create(key=made.known, defaults={"since": timezone.now(), "known": True})
 

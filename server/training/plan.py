@@ -43,6 +43,8 @@ def plan_of(run: Run, architecture: str) -> TrainingPlan:
     Raises:
         InvalidSettings: an unknown architecture, recipe or field, or a value out of range.
     """
+    if not isinstance(run.training_settings, dict):
+        raise InvalidSettings(f"training settings of the run {run.name}: must be an object, such as {{}}")
     settings = dict(run.training_settings)
     own = {
         field.name: settings.pop(field.name)

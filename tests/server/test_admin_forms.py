@@ -187,10 +187,15 @@ def test_every_model_of_ours_has_such_a_page() -> None:
         ({"slice_seconds": 3600}, ["slice_seconds"]),
         ({"optimizer": {"kind": "adamm"}}, ["adamm"]),
         ({"net": {}}, ["'net' is a field of the run itself"]),
+        ({"recipe": {"scales": {"lead": "0"}}}, ["'lead'", "'0'"]),
+        ({"recipe": {"scales": {"lead": -1}}}, ["'lead'", "-1"]),
+        ({"recipe": {"added": {"lead": None}}}, ["'lead'", "None"]),
+        ([], ["must be an object"]),
+        ("paper", ["must be an object"]),
     ],
 )
 def test_training_settings_are_checked_where_they_are_saved(
-    admin_client: Client, run: Run, given: dict[str, object], texts: list[str]
+    admin_client: Client, run: Run, given: object, texts: list[str]
 ) -> None:
     url, form = opened(admin_client, run)
     answer = admin_client.post(url, form | {"training_settings": json.dumps(given)})

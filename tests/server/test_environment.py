@@ -79,6 +79,45 @@ def test_all_that_is_missing_is_said_at_once(
     assert "\n" not in str(said.value)
 
 
+@pytest.mark.parametrize(
+    ("address", "readable"),
+    [
+        ("tengen", False),
+        ("localhost:5432/tengen", False),
+        ("postgresql://", False),
+        ("postgresql://localhost", False),
+        ("postgresql://u:p@localhost:port/tengen", False),
+        ("postgresql://u:p@[::1/tengen", False),
+        ("postgresql://u:se#cret@localhost/tengen", False),
+        ("postgresql://u:1#2@localhost/tengen", False),
+        ("postgresql://u:se/cret@localhost/tengen", False),
+        ("postgresql://u:se?cret@localhost/tengen", False),
+        ("postgresql://u:se%23cr@et@localhost/tengen", True),
+        ("postgresql://u:p@[::1]:5432/tengen", True),
+        ("postgres:///tengen?host=/var/run/postgresql", True),
+        ("postgresql://u:p@%2Fvar%2Frun/tengen", True),
+        ("mysql://u:p@localhost/tengen", True),
+    ],
+)
+def test_an_address_that_cannot_be_read_is_said(address: str, readable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_KEY", "long and random")
+    monkeypatch.setenv("DATABASE_URL", address)
+    if readable:
+        environment.check()
+        return
+    with pytest.raises(ImproperlyConfigured, match=r"DATABASE_URL cannot be read: .* # as %23") as said:
+        environment.check()
+    assert "cret" not in str(said.value), "the password is not shown"
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_with_an_unreadable_address_says_so_in_one_line(program: str, tmp_path: Path) -> None:
+    ended = run(PROGRAMS[program], tmp_path, SECRET_KEY="x", DATABASE_URL="postgresql://u:se#cret@localhost/tengen")
+    assert ended.returncode != 0
+    assert ended.stderr.splitlines()[-1].startswith(f"{program.split()[0]}: DATABASE_URL cannot be read")
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
 def test_the_key_of_the_example_file_is_refused_or_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = (ROOT / "deploy" / "env.example").read_text().splitlines()
     values = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))

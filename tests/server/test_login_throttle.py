@@ -13,6 +13,7 @@ from django.db.models import F
 from django.test import Client
 
 from common import wire
+from server.accounts import authentication
 from server.accounts.models import Contributor, LoginCount
 from server.accounts.tasks import forget_logins
 from server.accounts.throttling import KNOWN_FOR, network_of
@@ -130,6 +131,24 @@ def test_who_is_known_is_not_held_up(client: Client, anna: Contributor, run: Run
     for _ in range(5):
         by_api("anna", "guess", "127.0.0.1")
     assert ask(client, anna).status_code == 200, "who was verified is not held up by others behind the same address"
+
+
+@pytest.mark.django_db
+def test_who_guesses_holds_up_none_who_are_known_behind_the_same_address(
+    client: Client, anna: Contributor, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other_process() -> None:
+        monkeypatch.setattr(authentication, "_memory", authentication._Memory(10))
+
+    assert ask(client, anna).status_code == 200
+    for number in range(6):
+        by_api(f"who{number}", "guess", "127.0.0.1")
+        other_process()
+        assert ask(client, anna).status_code == 200
+    assert ask(client, make_contributor("berta")).status_code == 429, "a right login takes no guess of others back"
+    assert [by_api("anna", "guess", "127.0.0.1") for _ in range(5)] == [401] * 3 + [429] * 2
+    other_process()
+    assert ask(client, anna).status_code == 429, "who is known may not guess without end either"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import select
+import selectors
 import signal
 import socket
 import subprocess
@@ -15,9 +16,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from gunicorn.config import Config
+from gunicorn.workers.gthread import TConn
 
 from common.wire import MAX_BODY_BYTES, ErrorAnswer, ErrorCode
 from deploy.installation import ROOT
+from server.web_worker import StallingSocket, Worker, _Waiting
 from tests.e2e.services import free_port
 
 PATIENCE_S = 60.0
@@ -164,9 +168,35 @@ def test_who_takes_nothing_of_an_answer_gives_the_thread_back(tmp_path: Path) ->
     assert "Traceback" not in log
 
 
+def test_nobody_waits_for_a_client_to_hang_up(port: int) -> None:
+    begun = time.monotonic()
+    with ExitStack() as held:
+        for _ in range(20):
+            sock = held.enter_context(connect(port))
+            sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            assert answer(sock) == (200, b"")
+        assert_served(port)
+        assert time.monotonic() - begun < 20, "gunicorn waits two seconds for each"
+        assert sock.recv(1) == b"", "the answer's end is told at once"
+
+
 def test_more_than_may_wait_costs_those_who_have_taken_longest(tmp_path: Path) -> None:
     with served(tmp_path, MAX_WAITING_BYTES=3 * MAX_BODY_BYTES) as port, ExitStack() as held:
         for _ in range(8):
             sock = held.enter_context(connect(port))
             sock.sendall(head(MAX_BODY_BYTES) + b"x" * (MAX_BODY_BYTES // 2))
         assert_served(port)
+
+
+def test_a_connection_that_was_dropped_for_another_counts_once() -> None:
+    ours, theirs = socket.socketpair()
+    sock = StallingSocket(fileno=ours.detach())
+    worker = Worker.__new__(Worker)
+    worker.poller, worker.nr_conns, worker._waiting = selectors.DefaultSelector(), 1, set()
+    waiting = _Waiting(TConn(Config(), sock, ("", 0), ("", 0)))
+    worker._waiting.add(waiting)
+    worker.poller.register(sock, selectors.EVENT_READ)
+    with theirs, worker.poller:
+        worker._drop(waiting)
+        worker._read(waiting, sock)  # the loop had heard of both
+    assert worker.nr_conns == 0
