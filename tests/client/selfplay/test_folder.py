@@ -96,6 +96,7 @@ class Interrupting(OpinionatedEvaluator):
         return super().submit(batch, count)
 
 
+@pytest.mark.slow  # a signal that its handler does not get would end the process of other tests too
 @pytest.mark.parametrize(("at", "running_are_finished"), [({2}, True), ({2, 3}, False), ({150, 151}, False)])
 def test_signals(
     tmp_path: Path,
