@@ -17,10 +17,10 @@ from common.interrupts import EXIT_INTERRUPTED, interrupts_end_the_program
 DEFAULT: Final = "contribute"
 COMMANDS: Final = {
     "contribute": ("client.contribute.command", "play games for a server (the default)"),
-    "selfplay": ("client.selfplay.command", "play self-play games into a folder, without a server"),
-    "match": ("client.match", "play games between two networks"),
-    "versus": ("client.versus", "play games against another program that speaks GTP"),
-    "gtp": ("client.gtp", "a Go engine for graphical programs, speaking GTP"),
+    "selfplay": ("client.commands.selfplay", "play self-play games into a folder, without a server"),
+    "match": ("client.commands.match", "play games between two networks"),
+    "versus": ("client.commands.versus", "play games against another program that speaks GTP"),
+    "gtp": ("client.commands.gtp", "a Go engine for graphical programs, speaking GTP"),
 }
 
 

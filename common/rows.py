@@ -2,7 +2,7 @@
 
 Knows names, types, shapes, units and admissible ranges of everything in a row, and how rows become a file and come back
 (the archive itself: ``common/npz.py``). Does not know how a target is computed (``common/derive.py``) nor how
-it enters a loss (``nets/targets.py``, ``nets/losses.py``).
+it enters a loss (``nets/data/targets.py``, ``nets/training/losses.py``).
 
 Specification: training-data.md 1 to 3 (the arrays and columns), contribute-protocol.md 12 (ranges), features.md 2 and 5
 (inputs). ``length`` is the edge of the net's tensor, area = length², a *position* is ``y * length + x``, the pass is

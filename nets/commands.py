@@ -17,16 +17,16 @@ from common.arguments import positive
 from common.progress import Progress, announced
 from common.rows import Rows
 from nets import info
-from nets.bad_batches import BadBatchesError
 from nets.command_line import command, device_of, threads
-from nets.data_files import DataFolder, newest_rows
-from nets.export import LoadedNet, export_net, load_net
+from nets.data.files import DataFolder, newest_rows
 from nets.info import source_of
-from nets.losses import RECIPES, Recipe
-from nets.optimizer import DivergedError
-from nets.places import CHECKPOINTS, CURRENT, exit_code
 from nets.train_command import add_train
-from nets.validation import RowLosses, compare, joined, row_losses_in_parts
+from nets.training.bad_batches import BadBatchesError
+from nets.training.export import LoadedNet, export_net, load_net
+from nets.training.losses import RECIPES, Recipe
+from nets.training.optimizer import DivergedError
+from nets.training.places import CHECKPOINTS, CURRENT, exit_code
+from nets.training.validation import RowLosses, compare, joined, row_losses_in_parts
 
 
 def main(arguments: list[str] | None = None) -> int:

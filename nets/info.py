@@ -16,9 +16,9 @@ import numpy as np
 from common.npz import RowsError
 from common.progress import announced
 from common.rows import read_npz
-from nets.descriptions import config_of, outputs_in
-from nets.katago_file import read_net
-from nets.places import CHECKPOINTS, CURRENT, exit_code
+from nets.files.descriptions import config_of, outputs_in
+from nets.files.katago_file import read_net
+from nets.training.places import CHECKPOINTS, CURRENT, exit_code
 
 COMMAND: Final = "info"
 SUMMARY: Final = "say what a net, checkpoint, or file of rows holds"
@@ -93,8 +93,8 @@ def _numbers_in(part: Any) -> int:
 
 def _about_tensors(path: Path) -> dict[str, Any]:
     with announced("loading torch"):
-        from nets.checkpoint import read
-        from nets.export import load_net
+        from nets.training.checkpoint import read
+        from nets.training.export import load_net
     found = load_net(path)
     data = read(path).data
     return {

@@ -17,19 +17,19 @@ from filelock import FileLock, Timeout
 
 from common.arguments import positive
 from common.npz import RowsError
-from nets.checkpoint import CheckpointFolder
+from nets.architecture.config import base_names, named, suffix_names
+from nets.architecture.model import Net
 from nets.command_line import command, device_of, output_folder, seed, share
-from nets.config import base_names, named, suffix_names
-from nets.data_files import DataFolder, any_rows, no_rows
-from nets.export import load_net
-from nets.losses import RECIPES, all_terms
-from nets.metrics import JsonLines
-from nets.model import Net
-from nets.optimizer import SCHEDULES, Kind
-from nets.places import CHECKPOINTS
-from nets.processes import Processes, join_processes, leave_processes
-from nets.trainer import Outcome, SliceReport, Trainer
-from nets.training_config import Precision, TrainConfig, recipe_config
+from nets.data.files import DataFolder, any_rows, no_rows
+from nets.training.checkpoint import CheckpointFolder
+from nets.training.config import Precision, TrainConfig, recipe_config
+from nets.training.export import load_net
+from nets.training.losses import RECIPES, all_terms
+from nets.training.metrics import JsonLines
+from nets.training.optimizer import SCHEDULES, Kind
+from nets.training.places import CHECKPOINTS
+from nets.training.processes import Processes, join_processes, leave_processes
+from nets.training.trainer import Outcome, SliceReport, Trainer
 
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 

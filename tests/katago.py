@@ -23,16 +23,17 @@ from typing import Any
 
 import pytest
 
-from client.gtp_engine import Engine, GtpSettings
-from client.gtp_protocol import serve
-from client.gtp_search import EngineSearch
-from client.selfplay.local import network_of
+from client.engine.gtp_commands import Engine, GtpSettings
+from client.engine.gtp_protocol import serve
+from client.engine.gtp_search import EngineSearch
+from client.networks import network_of
 from common.parameters import parse_engine
 from common.precision import Precision
-from nets.evaluator import load_evaluator
+from nets.evaluation.evaluator import load_evaluator
+from tests import FIXTURES
 
 VARIABLE = "TENGEN_KATAGO"
-FIXTURES = Path(__file__).parent / "fixtures" / "katago"
+RECORDED = FIXTURES / "katago"
 SECONDS = 300.0
 _CONFIG = """
 rules = chinese
@@ -59,7 +60,7 @@ def katago_program() -> Path:
 
 def recorded(file: str = "answers.jsonl.gz") -> list[dict[str, Any]]:
     """Positions, as lines of GTP, and KataGo's answers about a net: by default the trained one of the fixtures."""
-    with gzip.open(FIXTURES / file, "rt", encoding="utf-8") as lines:
+    with gzip.open(RECORDED / file, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 

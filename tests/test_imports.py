@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests import ROOT
+
 OURS = {"common", "nets", "client", "server", "deploy", "tests"}
 
 FORBIDDEN = {
@@ -29,17 +30,46 @@ NUMBA_FREE = [
     "common/__init__.py",
     "common/go/__init__.py",
 ]
+FLOORS = {
+    "nets": [
+        {"architecture"},
+        {"files", "data"},
+        {"evaluation", "training"},
+        {"command_line", "info"},
+        {"train_command"},
+        {"commands"},
+        {"__main__"},
+    ],
+    "client": [
+        {"search", "networks"},
+        {"games", "engine"},
+        {"commands", "contribute"},
+        {"__main__"},
+    ],
+}
+"""The rooms of a package from the ground up. A room may import itself and those of lower floors."""
+
+
+def imported_modules(path: Path) -> dict[str, int]:
+    """What ``path`` imports anywhere in it -> line number; ``from a import b`` gives ``a`` and ``a.b``."""
+    found: dict[str, int] = {}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for name in names:
+            found.setdefault(name, node.lineno)
+    return found
 
 
 def imported_roots(path: Path) -> dict[str, int]:
     """First component of everything that ``path`` imports anywhere in it -> line number."""
     found: dict[str, int] = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                found.setdefault(alias.name.split(".")[0], node.lineno)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            found.setdefault(node.module.split(".")[0], node.lineno)
+    for name, line in imported_modules(path).items():
+        found.setdefault(name.split(".")[0], line)
     return found
 
 
@@ -52,6 +82,30 @@ def test_forbidden_arrows(package: str) -> None:
         if name in FORBIDDEN[package]
     ]
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("package", sorted(FLOORS))
+def test_rooms_import_nothing_from_above(package: str) -> None:
+    floor_of = {room: number for number, rooms in enumerate(FLOORS[package]) for room in rooms}
+    wrong = []
+    for path in sorted((ROOT / package).rglob("*.py")):
+        room = path.relative_to(ROOT / package).parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        for name, line in imported_modules(path).items():
+            parts = name.split(".")
+            if parts[0] != package or len(parts) < 2 or parts[1] not in floor_of or parts[1] == room:
+                continue
+            if floor_of[parts[1]] >= floor_of[room]:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("package", sorted(FLOORS))
+def test_every_module_has_a_floor(package: str) -> None:
+    floors = {room for rooms in FLOORS[package] for room in rooms}
+    rooms = {path.relative_to(ROOT / package).parts[0].removesuffix(".py") for path in (ROOT / package).rglob("*.py")}
+    assert rooms - {"__init__"} == floors
 
 
 def test_only_training_uses_nets_and_torch() -> None:

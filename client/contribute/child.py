@@ -22,13 +22,14 @@ from client.contribute.devices import Stream
 from client.contribute.messages import Discarded, Failed, FromChild, Job, Progress, Report, Spooled, Stop, Want
 from client.contribute.spool import Spool, SpoolError
 from client.contribute.stopping import STOP_SIGNALS
+from client.networks import Network, evaluator_loader
 from common import config_text, wire
 from common.precision import Precision
 from common.wire_base import FormMessage
 
 if TYPE_CHECKING:  # the playing code is slow to import and the parent, which imports this module, does not need it
-    from client.selfplay.orders import FinishedGame, GameOrder, Network
-    from client.selfplay.stream import StreamEvaluator
+    from client.games.orders import FinishedGame, GameOrder
+    from nets.evaluation.batch import Evaluator
 
 PROGRESS_EVERY_S: Final = 5.0
 SPOOL_RETRY_S: Final = 10.0
@@ -72,7 +73,7 @@ class Player:
 
     def __init__(self, pipe: Connection, stream: Stream, settings: ChildSettings) -> None:
         from client.contribute.activity import ActivityWatch
-        from client.selfplay.stream import StreamControl, StreamStats
+        from client.games.stream import StreamControl, StreamStats
 
         self._pipe = pipe
         self._stream = stream
@@ -89,7 +90,7 @@ class Player:
 
     def play(self) -> None:
         """Play until the parent says stop or is gone."""
-        from client.selfplay.stream import play_stream
+        from client.games.stream import play_stream
 
         talker = threading.Thread(target=self._talk, daemon=True)
         talker.start()
@@ -124,21 +125,13 @@ class Player:
             self.tell(Want(self._stream.games if first else max(1, self._stream.games // 4)))
         return self._orders.popleft() if self._orders else None
 
-    def _load(self, network: Network, length: int) -> StreamEvaluator:
-        from nets.evaluator import load_evaluator
-
+    def _load(self, network: Network, length: int) -> Evaluator:
+        stream = self._stream
         self._activity.loading += 1
         try:
-            evaluator: StreamEvaluator = load_evaluator(
-                network.path,
-                length=length,
-                device=self._stream.device,
-                threads=self._stream.threads,
-                precision=self._settings.precision,
-            )
+            return evaluator_loader(stream.device, stream.threads, self._settings.precision)(network, length)
         finally:
             self._activity.loading -= 1
-        return evaluator
 
     def _take(self, game: FinishedGame) -> None:
         """Audit a finished game and write it to the spool; waits for a full disk rather than lose it."""
@@ -198,7 +191,7 @@ class Player:
 
 def orders_of(job: Job) -> list[GameOrder]:
     """The games of a job; in a match the colours alternate, beginning with the job's own."""
-    from client.selfplay.orders import GameOrder, Network
+    from client.games.orders import GameOrder
 
     task = job.task
     draws = random.Random(job.seed)

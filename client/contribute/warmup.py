@@ -59,12 +59,13 @@ def _mark() -> Path | None:
 
 def main() -> None:
     """Play and audit one game of each kind."""
-    from client.selfplay.orders import FinishedGame, GameOrder, Network
-    from client.selfplay.stream import StreamControl, StreamStats, play_stream
+    from client.games.orders import FinishedGame, GameOrder
+    from client.games.stream import StreamControl, StreamStats, play_stream
+    from client.networks import Network
     from common.audit import audit_rating_game, audit_training_game
     from common.config_text import overlay
     from common.parameters import default_text
-    from nets.evaluator import load_evaluator
+    from nets.evaluation.evaluator import load_evaluator
 
     nobody, nobody_else = Network("none", None), Network("other", None)
     selfplay = overlay(default_text("selfplay", "7x7"), TINY)

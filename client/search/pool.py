@@ -17,7 +17,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from client.search.evaluation import Batch, Evaluator
 from client.search.grow import clear_tree, promote_child
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
@@ -47,6 +46,7 @@ from client.search.tree import (
 from client.search.utility import score_stdev, score_table
 from client.search.weights import student_table
 from common.go.points import point_of, position_of
+from nets.evaluation.batch import Batch, Evaluator
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -113,7 +113,7 @@ class SearchPool:
                 ...                                     # play, record, pool.start(slot, ...) again
 
     Args:
-        evaluator: whatever satisfies `client.search.evaluation.Evaluator`.
+        evaluator: whatever satisfies `nets.evaluation.batch.Evaluator`.
         slots: number of searches that can run at once.
         max_visits: the largest ``visits`` a search may ask for; fixes the memory.
         leaves: how many leaves one slot may have under evaluation at once (virtual losses keep them apart).

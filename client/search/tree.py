@@ -145,7 +145,7 @@ class Scratch(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """The arrays of an evaluation batch that the search writes; shapes as in `client.search.evaluation.Batch`."""
+    """The arrays of an evaluation batch that the search writes; shapes as in `nets.evaluation.batch.Batch`."""
 
     planes: npt.NDArray[np.float32]
     global_inputs: npt.NDArray[np.float32]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nets.config import named
+from nets.architecture.config import named
 
 
 def architecture_fault(name: str) -> str:

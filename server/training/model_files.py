@@ -1,13 +1,13 @@
 """Is this file a network that clients can load? Asked before a file is registered, never in a web process.
 
-The format is that of model-format.md, read by `nets.katago_file`; inputs are those of features.md, version 7.
+The format is that of model-format.md, read by `nets.files.katago_file`; inputs are those of features.md, version 7.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from nets.katago_file import NetFileError, read_net
+from nets.files.katago_file import NetFileError, read_net
 from server.errors import InvalidSettings
 from server.networks.services import SUFFIX, ModelFile, digest
 

@@ -4,8 +4,8 @@ A run's `training_settings` is a JSON object laid over a recipe::
 
     {"recipe": "paper", "batch": 128, "optimizer": {"rate_scale": 2}, "bucket": {"samples_per_epoch": 20000}}
 
-Its keys are those of `nets.training_config.TrainConfig`, nested as there, and of `TrainingPlan`. ``recipe`` is the name
-of a recipe, or an object with its ``name`` and the fields of `nets.losses.Recipe` that differ.
+Its keys are those of `nets.training.config.TrainConfig`, nested as there, and of `TrainingPlan`. ``recipe`` is the name
+of a recipe, or an object with its ``name`` and the fields of `nets.training.losses.Recipe` that differ.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from nets.config import named
-from nets.training_config import TrainConfig, recipe_config
+from nets.architecture.config import named
+from nets.training.config import TrainConfig, recipe_config
 from server.errors import InvalidSettings
 from server.runs.models import Run
 

@@ -25,11 +25,11 @@ from django.db.models import Q
 from django.utils import timezone
 
 from common.npz import RowsError
-from nets.bad_batches import BadBatchesError
-from nets.checkpoint import CheckpointError
-from nets.optimizer import DivergedError
-from nets.trainer import Outcome, SliceReport
-from nets.validation import has_caught_up
+from nets.training.bad_batches import BadBatchesError
+from nets.training.checkpoint import CheckpointError
+from nets.training.optimizer import DivergedError
+from nets.training.trainer import Outcome, SliceReport
+from nets.training.validation import has_caught_up
 from server.errors import InvalidSettings, Unavailable
 from server.networks.services import network_register
 from server.runs.models import RunTotals

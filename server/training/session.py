@@ -17,14 +17,14 @@ import torch
 from django.conf import settings
 from django.core.files import File
 
-from nets import checkpoint as checkpoints
-from nets.checkpoint import CheckpointFolder
-from nets.data_files import DataFolder
-from nets.exchange import trainable_module_of
-from nets.katago_file import read_net
-from nets.model import Net
-from nets.places import CURRENT
-from nets.trainer import Outcome, SliceReport, Trainer
+from nets.architecture.model import Net
+from nets.data.files import DataFolder
+from nets.files.exchange import trainable_module_of
+from nets.files.katago_file import read_net
+from nets.training import checkpoint as checkpoints
+from nets.training.checkpoint import CheckpointFolder
+from nets.training.places import CURRENT
+from nets.training.trainer import Outcome, SliceReport, Trainer
 from server.networks.models import Network
 from server.runs.models import Run
 from server.storage import content_name, load, store_as

@@ -14,11 +14,11 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from common.precision import Precision
-from nets.backends import Backend, OpenVinoBackend, TorchBackend
-from nets.batch import Evaluator, new_batch
-from nets.config import named
-from nets.evaluator import NetEvaluator, load_evaluator, make_evaluator
-from nets.model import Net
+from nets.architecture.config import named
+from nets.architecture.model import Net
+from nets.evaluation.backends import Backend, OpenVinoBackend, TorchBackend
+from nets.evaluation.batch import Evaluator, new_batch
+from nets.evaluation.evaluator import NetEvaluator, load_evaluator, make_evaluator
 from tests.benchmarks import PRECISION
 
 CASES = [

@@ -28,16 +28,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from nets.backends import BatchShape, CudaBackend, Lane, Planes, Raw, TorchBackend
-from nets.batch import Batch, new_batch
-from nets.blocks import ResidualBlock
-from nets.config import named
-from nets.evaluator import EvaluatorError, NetEvaluator, load_evaluator, make_evaluator
-from nets.exchange import module_of, record_of
-from nets.katago_file import read_net, write_net
-from nets.layers import Conv, Norm
-from nets.model import Net
-from nets.turning import common_edge
+from nets.architecture.blocks import ResidualBlock
+from nets.architecture.config import named
+from nets.architecture.layers import Conv, Norm
+from nets.architecture.model import Net
+from nets.evaluation.backends import BatchShape, CudaBackend, Lane, Planes, Raw, TorchBackend
+from nets.evaluation.batch import Batch, new_batch
+from nets.evaluation.evaluator import EvaluatorError, NetEvaluator, load_evaluator, make_evaluator
+from nets.evaluation.orientation import common_edge
+from nets.files.exchange import module_of, record_of
+from nets.files.katago_file import read_net, write_net
 from tests.benchmarks.evaluator import operations
 from tests.nets.made_rows import made_rows
 from tests.nets.rawnet import compare
@@ -377,11 +377,11 @@ def trainer_of(
 ) -> Any:
     """A trainer on made-up 19×19 rows of its recipe, which are written if the folder does not have them."""
     from common.rows import write_npz
-    from nets.checkpoint import CheckpointFolder
-    from nets.data_files import DataFolder
-    from nets.trainer import Trainer
-    from nets.training_config import Precision, recipe_config
-    from nets.window import BucketConfig, WindowConfig
+    from nets.data.files import DataFolder
+    from nets.data.window import BucketConfig, WindowConfig
+    from nets.training.checkpoint import CheckpointFolder
+    from nets.training.config import Precision, recipe_config
+    from nets.training.trainer import Trainer
 
     data = folder / "data"
     if not data.exists():
@@ -477,8 +477,9 @@ def streams(path: Path, device: str, count: int, games: int, window: float) -> I
 
 def stream(path: Path, device: str, games: int, begin: float, window: float) -> Record:
     """Play in this process, and measure ``window`` seconds from ``begin`` (of the clock on the wall) on."""
-    from client.selfplay.orders import GameOrder, Network
-    from client.selfplay.stream import StreamControl, StreamStats, play_stream
+    from client.games.orders import GameOrder
+    from client.games.stream import StreamControl, StreamStats, play_stream
+    from client.networks import Network
     from common import config_text
     from common.parameters import default_text
     from tests.benchmarks.selfplay import timed_parts

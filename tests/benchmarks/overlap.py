@@ -13,12 +13,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch
 
-from client.selfplay.orders import GameOrder, Network
-from client.selfplay.stream import StreamControl, StreamStats, play_stream
-from nets.backends import BatchShape, OpenVinoBackend, Raw
-from nets.config import named
-from nets.evaluator import NetEvaluator
-from nets.model import Net
+from client.games.orders import GameOrder
+from client.games.stream import StreamControl, StreamStats, play_stream
+from client.networks import Network
+from nets.architecture.config import named
+from nets.architecture.model import Net
+from nets.evaluation.backends import BatchShape, OpenVinoBackend, Raw
+from nets.evaluation.evaluator import NetEvaluator
 from tests.benchmarks.selfplay import selfplay_config
 
 CASES = (("b2c32", 7, 100, 20, 128, 10), ("b2c32", 9, 100, 20, 128, 10))  # as in the benchmark of self-play

@@ -11,9 +11,9 @@ import itertools
 
 import torch
 
-from nets.backends import TorchBackend
-from nets.evaluator import NetEvaluator
-from nets.model import Net
+from nets.architecture.model import Net
+from nets.evaluation.backends import TorchBackend
+from nets.evaluation.evaluator import NetEvaluator
 from tests.benchmarks import gpu
 from tests.nets.rawnet import compare
 from tests.oracles import records

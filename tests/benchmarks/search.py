@@ -19,10 +19,10 @@ from common.features import FEATURE_SCRATCH, FeatureOptions, encode
 from common.go.game import Game
 from common.go.state import NUM_RECENT
 from common.parameters import SearchParameters
-from nets.batch import Evaluator
-from nets.config import named
-from nets.evaluator import load_evaluator, make_evaluator
-from nets.model import Net
+from nets.architecture.config import named
+from nets.architecture.model import Net
+from nets.evaluation.batch import Evaluator
+from nets.evaluation.evaluator import load_evaluator, make_evaluator
 from tests.benchmarks import PRECISION
 from tests.benchmarks.timed_pool import NET, TREE, new_parts, timed_pool
 

@@ -17,18 +17,19 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from client.selfplay import stream as stream_module
-from client.selfplay.orders import FinishedGame, GameOrder, Network
-from client.selfplay.stream import StreamControl, StreamStats, play_stream
+from client.games import stream as stream_module
+from client.games.orders import FinishedGame, GameOrder
+from client.games.stream import StreamControl, StreamStats, play_stream
+from client.networks import Network
 from common import config_text
 from common.audit import audit_training_game
 from common.parameters import default_text
-from nets.batch import Evaluator
-from nets.config import named
-from nets.evaluator import load_evaluator
-from nets.exchange import record_of
-from nets.katago_file import write_net
-from nets.model import Net
+from nets.architecture.config import named
+from nets.architecture.model import Net
+from nets.evaluation.batch import Evaluator
+from nets.evaluation.evaluator import load_evaluator
+from nets.files.exchange import record_of
+from nets.files.katago_file import write_net
 from tests.benchmarks import PRECISION
 from tests.benchmarks.timed_pool import new_parts, timed_pool
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from client.search.evaluation import Evaluator
 from client.search.pool import SearchPool
+from nets.evaluation.batch import Evaluator
 
 Clock = Callable[[], float]
 T = TypeVar("T")

@@ -32,13 +32,13 @@ from typing import Any, Final, Self
 import torch
 
 from common.rows import write_npz
-from nets.checkpoint import CheckpointFolder
-from nets.config import named
-from nets.data_files import DataFolder
-from nets.model import Net
-from nets.trainer import Trainer
-from nets.training_config import Precision, recipe_config
-from nets.window import BucketConfig, WindowConfig
+from nets.architecture.config import named
+from nets.architecture.model import Net
+from nets.data.files import DataFolder
+from nets.data.window import BucketConfig, WindowConfig
+from nets.training.checkpoint import CheckpointFolder
+from nets.training.config import Precision, recipe_config
+from nets.training.trainer import Trainer
 from tests.benchmarks.training import forward_flops, matrix_rate
 from tests.nets.made_rows import made_rows
 

@@ -16,13 +16,13 @@ from pathlib import Path
 import torch
 
 from common.rows import Rows, write_npz
-from nets.checkpoint import CheckpointFolder
-from nets.config import named
-from nets.data_files import DataFolder
-from nets.model import Net
-from nets.trainer import SliceReport, Trainer
-from nets.training_config import Precision, TrainConfig, recipe_config
-from nets.window import BucketConfig, WindowConfig
+from nets.architecture.config import named
+from nets.architecture.model import Net
+from nets.data.files import DataFolder
+from nets.data.window import BucketConfig, WindowConfig
+from nets.training.checkpoint import CheckpointFolder
+from nets.training.config import Precision, TrainConfig, recipe_config
+from nets.training.trainer import SliceReport, Trainer
 from tests.nets.made_rows import in_larger_tensors, made_rows
 
 CASES = [

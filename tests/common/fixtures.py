@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-_FOLDER = Path(__file__).resolve().parent.parent / "fixtures" / "vectors"
+from tests import FIXTURES
+
+_FOLDER = FIXTURES / "vectors"
 
 
 def fixture_records(name: str) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,6 @@ import ast
 import functools
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from common.parameters import MatchConfig, SelfplayConfig, default_text, parse_m
 from common.replay import GameStart, replay
 from common.rows import GlobalTarget, Rows, game_hash, read_npz
 from common.sgf import read
+from tests import FIXTURES
 from tests.oracles import oracle_path
 
 FILES = {
@@ -139,7 +139,7 @@ def gating_config(changes: str) -> MatchConfig:
 
 # -- games that KataGo 1.17.2's contribute command played against our server and that its move limit stopped --
 
-MOVE_LIMIT = Path(__file__).parent.parent / "fixtures" / "move_limit"
+MOVE_LIMIT = FIXTURES / "move_limit"
 STOPPED_TRAINING = ("training-35E82FF4", "training-D6FCC2C5")
 STOPPED_RATING = "rating-FE5B02C1"
 STOPPED_TRAINING_TEXT = (

@@ -46,7 +46,7 @@ def test_every_way_in_settles_it_before_a_kernel_is_declared(tmp_path: Path) -> 
     )
     environment = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
     environment["TENGEN_CACHE_DIR"] = str(tmp_path)
-    for module in ("common.go.points", "nets.outputs", "client.search.rng"):
+    for module in ("common.go.points", "nets.evaluation.outputs", "client.search.rng"):
         command = [sys.executable, "-W", "ignore", "-c", code.format(module=module)]
         found = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
         assert found.startswith(f"True {tmp_path}"), module

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests import ROOT
+
 USES_A_KERNEL = """
 import os
 {before}

@@ -6,16 +6,15 @@ from __future__ import annotations
 import json
 import tomllib
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from common import wire
 from common.wire_base import FormMessage, JsonMessage
+from tests import FIXTURES, ROOT
 
-GOLDEN = Path(__file__).parent.parent / "fixtures" / "wire"
-ROOT = Path(__file__).parent.parent.parent
+GOLDEN = FIXTURES / "wire"
 
 
 def golden(name: str) -> dict[str, Any]:

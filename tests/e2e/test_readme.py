@@ -24,6 +24,7 @@ from deploy.installation import ROOT, Installation
 from deploy.processes import Child, Program, tail
 from server import database
 from server.settings import database_settings
+from tests import FIXTURES
 from tests.e2e.readme import DEPLOYMENT, NOT_RUN, README, Block, blocks, fresh_checkout, why_not_run
 from tests.e2e.services import free_port
 from tests.e2e.system import ODD_PREFIX
@@ -31,7 +32,7 @@ from tests.e2e.system import ODD_PREFIX
 pytestmark = pytest.mark.e2e
 
 PATIENCE_S: Final = 600.0
-NETS: Final = ROOT / "tests" / "fixtures" / "nets"
+NETS: Final = FIXTURES / "nets"
 FILES: Final = {
     "net.bin.gz": "mini-nbt-fson-mish-rvgl-bnh.bin.gz",
     "a.bin.gz": "mini-nbt-fson-mish-rvgl-bnh.bin.gz",

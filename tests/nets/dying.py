@@ -13,8 +13,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nets.backends import Backend, BatchShape, OpenVinoBackend, Raw
-from nets.model import Net
+from nets.architecture.model import Net
+from nets.evaluation.backends import Backend, BatchShape, OpenVinoBackend, Raw
 
 if TYPE_CHECKING:  # a trial's child needs neither
     from client.contribute.child import ChildSettings
@@ -121,7 +121,7 @@ def missing(*_: Any, **__: Any) -> Backend:
 
 def install(name: str) -> None:
     """The evaluator takes the backend of that name for OpenVINO, in this process."""
-    from nets import evaluator
+    from nets.evaluation import evaluator
 
     setattr(evaluator, "OpenVinoBackend", globals()[name])  # noqa: B010  # which types do not allow
     Talking.ours = os.getpid()

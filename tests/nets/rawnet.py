@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from nets.batch import Batch, Evaluator, new_batch
-from nets.outputs import score_mean_square
+from nets.evaluation.batch import Batch, Evaluator, new_batch
+from nets.evaluation.outputs import score_mean_square
 
 Record = Mapping[str, Any]
 Differences = dict[str, float]

@@ -1,4 +1,4 @@
-"""A stand-in for the parts of torch.cuda that `nets.backends` uses, on the processor.
+"""A stand-in for the parts of torch.cuda that `nets.evaluation.backends` uses, on the processor.
 
 What is put on a stream is done when somebody waits for it, the last moment, or at once, the first. A recorded graph
 repeats the operations that were seen while it was recorded, on the same tensors. So it shows what a real device may

@@ -21,14 +21,15 @@ from filelock import FileLock
 
 from common.precision import Precision
 from common.rows import write_npz
+from nets.architecture.config import named
+from nets.architecture.heads import heads_of
+from nets.architecture.model import Net
 from nets.commands import main
-from nets.config import named
-from nets.evaluator import load_evaluator
-from nets.export import load_net
-from nets.heads import heads_of
-from nets.losses import Recipe
-from nets.model import Net
-from nets.validation import compare, has_caught_up, row_losses
+from nets.evaluation.evaluator import load_evaluator
+from nets.training.export import load_net
+from nets.training.losses import Recipe
+from nets.training.validation import compare, has_caught_up, row_losses
+from tests import FIXTURES
 from tests.nets.made_rows import made_rows
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -115,7 +116,7 @@ def test_a_net_is_written_before_the_checkpoint_that_ends_its_epoch(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("nets.trainer.CheckpointFolder.save", killed)
+        patch.setattr("nets.training.trainer.CheckpointFolder.save", killed)
         with pytest.raises(KeyboardInterrupt):
             train(data, tmp_path / "run", 32, "--net", "b2c16-bn")
     assert [path.name for path in (tmp_path / "run" / "nets").iterdir()] == ["b2c16-bn-s32-d60.bin.gz"]
@@ -128,7 +129,7 @@ def test_a_net_that_cannot_be_written_is_written_by_the_next_training(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("nets.trainer.export_net", full)
+        patch.setattr("nets.training.trainer.export_net", full)
         assert train(data, tmp_path / "run", 64, "--net", "b2c16-bn") == 1
     assert train(data, tmp_path / "run", 64, "--net", "b2c16-bn") == 0
     assert len(list((tmp_path / "run" / "nets").iterdir())) == 2
@@ -140,7 +141,7 @@ def test_a_full_disk_leaves_no_half_of_a_net(
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    source = Path(__file__).parent.parent / "fixtures" / "nets" / "mini-nbt-fson-mish-rvgl-bnh.bin.gz"
+    source = FIXTURES / "nets" / "mini-nbt-fson-mish-rvgl-bnh.bin.gz"
     monkeypatch.setattr(os, "fsync", full)
     assert main(["export", str(source), str(tmp_path / "net.bin.gz")]) == 1
     assert f"cannot write {tmp_path / 'net.bin.gz'}: No space left" in capsys.readouterr().err
@@ -187,7 +188,7 @@ def test_only_what_a_file_holds_is_measured_and_exported(
     name: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What a net file lacks has fresh weights when it is loaded: nobody may take them for the net's opinion."""
-    net = str(next((Path(__file__).parent.parent / "fixtures" / "nets").glob(f"{name}*.bin.gz")))
+    net = str(next((FIXTURES / "nets").glob(f"{name}*.bin.gz")))
     imported = str(tmp_path / "net.safetensors")
     assert main(["import", net, imported]) == 0
     found = []
@@ -226,7 +227,7 @@ def test_only_what_a_file_holds_is_measured_and_exported(
 
 
 def test_a_training_from_a_file_follows_from_the_seed(data: Path, tmp_path: Path) -> None:
-    net = str(Path(__file__).parent.parent / "fixtures" / "nets" / "mini-nbt-fson-mish-rvgl-bnh.bin.gz")
+    net = str(FIXTURES / "nets" / "mini-nbt-fson-mish-rvgl-bnh.bin.gz")
     lines = []
     for number, seed in enumerate((1, 1, 2)):
         assert train(data, tmp_path / str(number), 16, "--start-from", net, "--seed", str(seed)) == 0
@@ -236,7 +237,7 @@ def test_a_training_from_a_file_follows_from_the_seed(data: Path, tmp_path: Path
 
 def test_info_tells_the_version_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
     for version in (9, 13):
-        path = next((Path(__file__).parent.parent / "fixtures" / "nets").glob(f"mini-v{version:02d}*.bin.gz"))
+        path = next((FIXTURES / "nets").glob(f"mini-v{version:02d}*.bin.gz"))
         assert main(["info", str(path)]) == 0
         about = json.loads(capsys.readouterr().out)
         assert about["model_version"] == about["net"]["version"] == version
@@ -344,11 +345,11 @@ def test_a_damaged_file_is_left_out_with_one_warning(
     cut_short(data / "1.npz", rows / "1.npz")
     assert train(rows, tmp_path / "run", 48, "--net", "b2c16-bn") == 0  # two epochs: it looks several times
     net = tmp_path / "run" / "nets" / "b2c16-bn-s32-d40.bin.gz"
-    (warning,) = [record.getMessage() for record in caplog.records if record.name == "nets.data_files"]
+    (warning,) = [record.getMessage() for record in caplog.records if record.name == "nets.data.files"]
     assert warning.startswith(f"left out: {rows / '1.npz'}: not a readable zip archive")
     caplog.clear()
     assert main(["evaluate", str(net), str(rows), "--recipe", "paper"]) == 0
-    assert [record.getMessage() for record in caplog.records if record.name == "nets.data_files"] == [warning]
+    assert [record.getMessage() for record in caplog.records if record.name == "nets.data.files"] == [warning]
 
 
 @pytest.mark.parametrize("length", [[], ["--length", "5"]])
@@ -363,7 +364,7 @@ def test_where_no_file_can_be_read_the_error_names_the_damage(
     assert error.count("not a readable zip archive of arrays, perhaps cut short") == 3
     assert f"{tmp_path / '0.npz'}: " in error
     assert error.endswith("; and 2 more")
-    net = Path(__file__).parent.parent / "fixtures" / "nets" / "mini-nbt-fson-mish-rvgl-bnh.bin.gz"
+    net = FIXTURES / "nets" / "mini-nbt-fson-mish-rvgl-bnh.bin.gz"
     assert main(["evaluate", str(net), str(tmp_path)]) == 1
     assert "these cannot be read" in capsys.readouterr().err
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nets.averaging import AveragingConfig
-from nets.checkpoint import CheckpointFolder
-from nets.config import named
-from nets.data_files import DataFolder
-from nets.optimizer import OptimizerConfig
-from nets.trainer import Trainer
-from nets.training_config import Precision, TrainConfig
-from nets.window import BucketConfig, WindowConfig
+from nets.architecture.config import named
+from nets.data.files import DataFolder
+from nets.data.window import BucketConfig, WindowConfig
+from nets.training.averaging import AveragingConfig
+from nets.training.checkpoint import CheckpointFolder
+from nets.training.config import Precision, TrainConfig
+from nets.training.optimizer import OptimizerConfig
+from nets.training.trainer import Trainer
 
 QUICK = OptimizerConfig(warmup=False, rate_scale=4.0)
 NET = named("b2c16-fson-mish-rvgl-bnh")

@@ -15,7 +15,7 @@ from common.go.play import begin
 from common.go.points import BLACK, WHITE, point_at
 from common.go.rules import Ko
 from common.go.state import new_histories, new_states
-from nets.batch import Batch, new_batch
+from nets.evaluation.batch import Batch, new_batch
 
 Floats = npt.NDArray[np.float32]
 
@@ -39,7 +39,9 @@ class ScriptedEvaluator:
     length: int
     answer: Callable[[Floats, Floats, int], Answer]
     has_short_term_errors: bool = False
+    pass_alive_suicide: bool = False
     lanes: int = 1
+    description: str = "scripted"
     batch_sizes: list[int] = field(default_factory=list)
     symmetries: list[int] = field(default_factory=list)
 
@@ -49,6 +51,9 @@ class ScriptedEvaluator:
     def submit(self, batch: Batch, count: int) -> Callable[[], None]:
         self.run(batch, count)
         return lambda: None
+
+    def close(self) -> None:
+        pass
 
     def run(self, batch: Batch, count: int) -> None:
         self.batch_sizes.append(count)

@@ -18,8 +18,8 @@ from common.go.game import Game
 from common.go.points import from_vertex, position_of
 from common.go.rules import Rules
 from common.precision import Precision
-from nets.batch import Evaluator
-from nets.evaluator import load_evaluator
+from nets.evaluation.batch import Evaluator
+from nets.evaluation.evaluator import load_evaluator
 from tests.client.search.helpers import GTP, SELFPLAY, record
 from tests.oracles import oracle_path
 

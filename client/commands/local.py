@@ -1,0 +1,206 @@
+"""Runs a fixed list of games on this machine into a folder: what the commands ``selfplay`` and ``match`` share.
+
+Ctrl-C once finishes the running games, twice drops them; finished games are written as they finish.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+import numpy as np
+
+from client.games.folder import GameFolder
+from client.games.orders import FinishedGame, GameOrder
+from client.games.stream import StreamControl, StreamStats, play_stream
+from client.networks import evaluator_loader
+from common.arguments import positive
+from common.config_text import ConfigError
+from common.interrupts import EXIT_INTERRUPTED
+from common.parameters import TextKind, completed
+from common.precision import Precision
+from common.progress import QUIET_S
+from common.text_files import read_text
+
+REPORT_EVERY_S: Final = 10.0
+
+
+def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options that both commands have."""
+    parser.add_argument(
+        "--config",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="configuration text, or what it changes in ours",
+    )
+    parser.add_argument("--games", type=positive, required=True, metavar="N", help="how many games to play")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same games (default 0)")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for sgfs and tdata")
+    parser.add_argument("--parallel-games", type=positive, default=32, metavar="G", help="games at once (default 32)")
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda with a number as in cuda:0 (default cpu)")
+    parser.add_argument(
+        "--threads", type=positive, default=1, metavar="T", help="threads of a CPU evaluator (default 1)"
+    )
+    add_precision(parser)
+
+
+def config_of(path: Path, kind: TextKind) -> str:
+    """The whole configuration that the file of ``--config`` means; a line says so if it gives only changes.
+
+    Raises:
+        ConfigError: with the file's name.
+        OSError, TextError: it cannot be read.
+    """
+    given = read_text(path)
+    with explained(path):
+        text, from_base = completed(kind, given)
+    if from_base:
+        say(f"{path} gives what differs from {kind}.cfg, which comes with Tengen: {from_base} values are taken from it")
+    return text
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """What is wrong with the configuration in ``path`` is told with the file's name."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def game_seed(seed: int, number: int) -> int:
+    """The seed of game ``number`` of a run."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+
+
+def add_precision(parser: argparse.ArgumentParser) -> None:
+    """The option ``--use-fp16``; without it, its value is None."""
+    parser.add_argument(
+        "--use-fp16",
+        type=Precision,
+        choices=list(Precision),
+        help="false: compute in float32; true: in 16 bits even if that is slow; auto (the default): whatever is faster",
+    )
+
+
+def play_into_folder(
+    orders: Iterable[GameOrder], options: argparse.Namespace, take: Callable[[FinishedGame], None]
+) -> StreamStats:
+    """Play ``orders`` into ``options.output``; ``take`` sees each finished game. Says on stdout how it goes.
+
+    The first SIGINT or SIGTERM finishes the running games, the second stops at once; what is finished is on disk.
+    """
+    folder = _folder_of(options)
+    waiting = iter(orders)
+    stats, control = StreamStats(), StreamControl()
+
+    def sink(game: FinishedGame) -> None:
+        folder.add(game)
+        take(game)
+
+    with _reported(stats), _stopped_by_interrupts(control, stats):
+        try:
+            try:
+                play_stream(
+                    lambda: next(waiting, None),
+                    sink,
+                    games=options.parallel_games,
+                    load=evaluator_loader(options.device, options.threads, options.use_fp16),
+                    control=control,
+                    stats=stats,
+                    until_empty=True,
+                )
+            finally:
+                folder.flush()
+        except _StopNow:
+            folder.flush()  # it may have interrupted the other one
+    return stats
+
+
+def _folder_of(options: argparse.Namespace) -> GameFolder:
+    try:
+        return GameFolder(options.output, options.seed)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise OSError(
+            f"{options.output} cannot be written: {error.strerror or error}; name another folder by --output"
+        ) from None
+
+
+def say(text: str) -> None:
+    """A line for the person at the terminal."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def _reported(stats: StreamStats) -> Iterator[None]:
+    """Within, a line every now and then says how many games there are and how fast they come; one more at the end."""
+    start, ended = time.monotonic(), threading.Event()
+
+    def write() -> None:
+        seconds = max(time.monotonic() - start, 1e-9)
+        running = f", {stats.games_running} running" if stats.games_running else ""
+        say(
+            f"{stats.games} games, {stats.moves} moves, {stats.rows} rows in {seconds:.0f} s{running}"
+            f" ({stats.rows / seconds:.0f} rows and {stats.evaluations / seconds:.0f} evaluations per second)"
+        )
+
+    def watch() -> None:
+        if not ended.wait(QUIET_S) and not stats.evaluations:
+            say("loading the network and compiling, which takes a minute or two at the first start")
+        while not ended.wait(REPORT_EVERY_S):
+            write()
+
+    watcher = threading.Thread(target=watch, name="report", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+        write()
+
+
+class _StopNow(BaseException):
+    """Raised by the second signal in whatever the program is doing."""
+
+
+@contextmanager
+def _stopped_by_interrupts(control: StreamControl, stats: StreamStats) -> Iterator[None]:
+    """The first SIGINT or SIGTERM finishes the running games, the second drops them, the third ends the program."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        if control.stop_now.is_set():
+            os._exit(EXIT_INTERRUPTED)
+        if control.finish.is_set():
+            control.stop_now.set()
+            _say_at_once(f"stopping at once; {stats.games} finished games are kept")
+            raise _StopNow
+        control.finish.set()
+        _say_at_once(f"finishing the {stats.games_running} running games; once more (Ctrl-C) stops at once")
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _say_at_once(text: str) -> None:
+    """A line on stderr from within a signal's handler, which may have interrupted another writing."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"\n{text}\n".encode())

@@ -1,0 +1,1 @@
+"""The engine for Go programs: GTP over a search."""

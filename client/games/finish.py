@@ -1,0 +1,154 @@
+"""Turns a game that is over into what is kept of it: SGF, rows, and the facts of the upload's form.
+
+Specification: selfplay.md 8, 10; contribute-protocol.md 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from client.games.game import GameInProgress
+from client.games.match_game import MatchGame, MatchTurn
+from client.games.orders import FinishedGame, GameOrder
+from client.games.recorder import PlayedGame, TurnRecord, as_value, make_rows, value_sequence, weigh
+from client.games.selfplay_game import SelfplayGame
+from common.audit import DRAW, NO_WINNER, UNFINISHED, GameFacts, result_text
+from common.go.points import PASS, WHITE, x_of, y_of
+from common.parameters import SelfplayConfig
+from common.replay import Ending, Replay, ending, replay
+from common.rows import Rows
+from common.sgf import write
+from common.sgf_record import GameRecord, Move, MoveValues, StartInfo
+
+GAME_TYPE: Final = "normal"
+NO_RESULT_TEXT: Final = "Void"
+
+
+@dataclass(frozen=True)
+class _Result:
+    """How a game came out."""
+
+    text: str | None  # as in the SGF; None for a game that was stopped
+    winner: str  # as in the form
+    white_score: float
+    resigned: bool
+    leader: str  # the winner, or who is ahead in a game that was stopped
+
+
+def finish_selfplay(order: GameOrder, game: SelfplayGame, config: SelfplayConfig) -> FinishedGame:
+    """SGF, rows and facts of a game of self-play."""
+    played = game.played()
+    again = replay(played.start, played.colours, played.points, length=order.length)
+    end = ending(again)
+    values = value_sequence(played, end)
+    weighing = weigh(played, values, config.selfplay, game.random)
+    rows: Rows | None = None
+    if weighing.copies.any():
+        rows = make_rows(played, end, values, weighing.copies, order.length, game.random)
+    result = _result(end, stopped=played.hit_move_limit)
+    comments = [
+        _values(turn, weight=float(weight)) for turn, weight in zip(played.turns, weighing.unrounded, strict=True)
+    ]
+    record = _record(order, game.game, again, comments, result, game.hash_words)
+    return FinishedGame(order, _facts(order, record, result, played, rows), write(record), rows, result.leader)
+
+
+def finish_match(order: GameOrder, game: MatchGame) -> FinishedGame:
+    """SGF and facts of a match game."""
+    progress = game.game
+    again = replay(progress.start, progress.colours, progress.points, length=order.length)
+    comments = [_values(turn, weight=None) for turn in game.turns]
+    if game.resigned_by is None:
+        result = _result(ending(again), stopped=progress.hit_move_limit)
+    else:
+        winner = "B" if game.resigned_by == WHITE else "W"
+        result = _Result(f"{winner}+R", winner, 0.0, resigned=True, leader=winner)
+    record = _record(order, progress, again, comments, result, game.hash_words)
+    return FinishedGame(order, _facts(order, record, result, None, None), write(record), None, result.leader)
+
+
+def _result(end: Ending, *, stopped: bool) -> _Result:
+    if end.is_no_result:
+        return _Result(NO_RESULT_TEXT, NO_WINNER, 0.0, resigned=False, leader=NO_WINNER)
+    score = end.white_score
+    leader = DRAW if score == 0 else "W" if score > 0 else "B"
+    if stopped:
+        return _Result(None, *UNFINISHED, resigned=False, leader=leader)
+    return _Result(result_text(score), leader, score, resigned=False, leader=leader)
+
+
+def _values(turn: TurnRecord | MatchTurn, weight: float | None) -> MoveValues:
+    win, loss, no_result, score = as_value(turn.win_loss, turn.no_result, turn.score_mean)
+    return MoveValues(win, loss, no_result, score, turn.visits, None, weight)
+
+
+def _record(
+    order: GameOrder,
+    progress: GameInProgress,
+    again: Replay,
+    comments: list[MoveValues],
+    result: _Result,
+    hash_words: tuple[int, int],
+) -> GameRecord:
+    """The record; the move upon which a player resigned is left out, its values are kept."""
+    start, first = progress.start, progress.first_searched_turn
+    values_of_turn: list[MoveValues | None] = [None] * first
+    values_of_turn += comments
+    moves = tuple(
+        _move(colour, point, values, again, turn)
+        for turn, (colour, point, values) in enumerate(
+            zip(progress.colours, progress.points, values_of_turn, strict=True)
+        )
+    )
+    record = GameRecord(
+        x_size=start.x_size,
+        y_size=start.y_size,
+        rules=start.rules,
+        black_name=order.black.name,
+        white_name=order.white.name,
+        moves=moves[:-1] if result.resigned else moves,
+        result=result.text,
+        resignation=comments[-1] if result.resigned else None,
+        info=StartInfo(start_turn=first, game_hash=_hash_text(hash_words), game_type=GAME_TYPE),
+        beginner=start.first_player,
+    )
+    return replace(record, handicap=record.counted_handicap())
+
+
+def _move(colour: int, point: int, values: MoveValues | None, again: Replay, turn: int) -> Move:
+    """A move as the record spells it; a clean-up move that changes no stone lifts a ko block (rules.md 6)."""
+    if point == PASS:
+        return Move(colour, None, values=values)
+    lifts = bool(again.phases[turn] > 0 and np.array_equal(again.boards[turn], again.boards[turn + 1]))
+    return Move(colour, (x_of(point), y_of(point)), is_pass_for_ko=lifts, values=values)
+
+
+def _hash_text(words: tuple[int, int]) -> str:
+    """As `common.rows.game_hash` spells it: the second word first."""
+    return f"{words[1]:016X}{words[0]:016X}"
+
+
+def _facts(
+    order: GameOrder, record: GameRecord, result: _Result, played: PlayedGame | None, rows: Rows | None
+) -> GameFacts:
+    assert record.info is not None
+    return GameFacts(
+        x_size=record.x_size,
+        y_size=record.y_size,
+        rules=record.rules,
+        handicap=record.handicap,
+        game_type=GAME_TYPE,
+        winner=result.winner,
+        score=result.white_score,
+        resigned=result.resigned,
+        game_length=len(record.moves) + int(result.resigned),
+        uid=record.info.game_hash,
+        black_network=order.black.name,
+        white_network=order.white.name,
+        length=order.length,
+        num_training_rows=0 if rows is None else rows.count,
+        draw_white_wins=None if played is None else played.start.draw_white_wins,
+    )

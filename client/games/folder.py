@@ -1,0 +1,104 @@
+"""A folder of finished games: ``sgfs/*.sgfs`` (one game a line) and ``tdata/*.npz``, as KataGo's programs read them.
+
+File names follow from a seed, so the same run writes the same folder. Specification: training-data.md 6.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from client.games.orders import FinishedGame
+from common.rows import Rows, write_npz
+
+ROWS_PER_FILE: Final = 20_000
+_NAME_BYTES: Final = 8
+_SAVE_EVERY_S: Final = 2.0
+_SHARE: Final = 20.0
+"""Between two writings of a growing file lie this many times as many seconds as one took."""
+
+
+class GameFolder:
+    """Takes games and writes them: records at once, rows soon and in files of `ROWS_PER_FILE`; nothing half-written.
+
+    Args:
+        directory: made if it does not exist, with ``sgfs`` and, once there are rows, ``tdata``.
+        seed: names of the files.
+        clock: seconds; tests give their own.
+
+    Raises:
+        FileExistsError: a file of this seed is there already.
+    """
+
+    def __init__(self, directory: Path, seed: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._directory = directory
+        self._names = np.random.default_rng([seed, 0x5EED])
+        self._clock = clock
+        self._rows: list[Rows] = []
+        self._count = 0
+        self._saved = 0  # of `_count`
+        self._rows_path: Path | None = None
+        self._save_after = -math.inf
+        self._sgf_path = self._new_path("sgfs", ".sgfs")
+        self._sgf_bytes = 0
+        self._lines: list[str] = []  # not yet written
+
+    def add(self, game: FinishedGame) -> None:
+        """Take a game; its record is on disk when this returns, its rows are unless others were written just now."""
+        self._lines.append(game.sgf)
+        if game.rows is not None:
+            self._rows.append(game.rows)
+            self._count += game.rows.count
+        self._write_lines()
+        if self._count >= ROWS_PER_FILE:
+            self._write_rows()
+            self._begin_file()
+        elif self._clock() >= self._save_after:
+            self._write_rows()
+
+    def flush(self) -> None:
+        """Write everything that was taken; to be called at the end, also after an interrupted `add`."""
+        self._write_lines()
+        self._write_rows()
+
+    def _write_rows(self) -> None:
+        """The rows of the present file, which grows so until it is full; how long it took says when it is due again."""
+        if self._saved == self._count:
+            return
+        self._rows_path = self._rows_path or self._new_path("tdata", ".npz")
+        start = self._clock()
+        write_npz(Rows.concatenate(self._rows), self._rows_path)
+        self._saved = self._count
+        now = self._clock()
+        self._save_after = now + max(_SAVE_EVERY_S, _SHARE * (now - start))
+
+    def _begin_file(self) -> None:
+        self._rows, self._count, self._saved, self._rows_path = [], 0, 0, None
+
+    def _write_lines(self) -> None:
+        if not self._lines:
+            return
+        data = "".join(f"{line}\n" for line in self._lines).encode("utf-8")
+        with self._sgf_path.open("r+b" if self._sgf_bytes else "wb") as file:
+            file.truncate(self._sgf_bytes)  # what an interrupted call has left
+            file.seek(self._sgf_bytes)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        self._lines, self._sgf_bytes = [], self._sgf_bytes + len(data)
+
+    def _new_path(self, folder: str, suffix: str) -> Path:
+        place = self._directory / folder
+        place.mkdir(parents=True, exist_ok=True)
+        path = place / (self._names.bytes(_NAME_BYTES).hex().upper() + suffix)
+        if path.exists():
+            raise FileExistsError(
+                f"{path} exists: games of this seed are there already; take another --seed or --output"
+            )
+        return path

@@ -1,0 +1,272 @@
+"""Plays many games at once through one evaluator per network, one process, until told to stop.
+
+The stream owns the games that run, the search pools and the evaluators, and nothing else: where orders come from,
+where finished games go and when to stop is the caller's business. Networks may change between games; an evaluator is
+kept as long as a game or the newest order needs it. Where the evaluators work by themselves (GPUs), the games are
+divided into groups, so that the trees of one are descended while the device evaluates for the other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from client.games.finish import finish_match, finish_selfplay
+from client.games.match_game import MatchGame
+from client.games.orders import FinishedGame, GameOrder
+from client.games.selfplay_game import SelfplayGame
+from client.networks import Loader, Network
+from client.search.pool import SearchPool
+from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
+from nets.evaluation.batch import Evaluator
+
+Source = Callable[[], GameOrder | None]
+"""Gives the next game to play, or None if there is none at the moment; called whenever there is room."""
+Sink = Callable[[FinishedGame], None]
+"""Takes a finished game."""
+
+
+_NetworkKey = tuple[Network, int]
+_CONFIGS_KEPT: Final = 64
+
+
+@dataclass
+class StreamControl:
+    """How the caller stops a stream; both may be set from another thread, or by the source itself."""
+
+    finish: threading.Event = field(default_factory=threading.Event)  # start no game, play the running ones to the end
+    stop_now: threading.Event = field(default_factory=threading.Event)  # drop the running games
+
+
+@dataclass
+class StreamStats:
+    """Running totals of a stream, changed in place by it."""
+
+    games_running: int = 0
+    games: int = 0
+    moves: int = 0
+    rows: int = 0
+    evaluations: int = 0
+
+
+def play_stream(
+    source: Source,
+    sink: Sink,
+    *,
+    games: int,
+    load: Loader,
+    control: StreamControl,
+    stats: StreamStats,
+    idle_s: float = 0.05,
+    until_empty: bool = False,
+) -> None:
+    """Play until ``control`` says stop.
+
+    Args:
+        source: asked for a game whenever fewer than ``games`` are running.
+        sink: called with each game that came to its end, in this thread.
+        games: how many run at once.
+        load: called once per network and edge that is needed; the stream closes what it gives.
+        control: how to stop.
+        stats: totals, changed in place.
+        idle_s: how long to wait before the source is asked again while no game is running.
+        until_empty: return once the source gives None and no game is running, instead of waiting for more.
+
+    Raises:
+        ConfigError: an order's configuration can not be played.
+    """
+    stream = _Stream(games, load, sink, stats)
+    try:
+        while not control.stop_now.is_set():
+            may_start = not control.finish.is_set()
+            if may_start:
+                stream.fill(source)
+            if stats.games_running > 0:
+                stream.round()
+            elif until_empty or not may_start:
+                return
+            else:
+                control.finish.wait(idle_s)
+    finally:
+        stream.close()
+
+
+class _Stream:
+    """The games that run, by table; see `play_stream`."""
+
+    def __init__(self, games: int, load: Loader, sink: Sink, stats: StreamStats) -> None:
+        self._games = games
+        self._load = load
+        self._sink = sink
+        self._stats = stats
+        self._evaluators: dict[_NetworkKey, Evaluator] = {}
+        self._tables: list[_Table] = []
+
+    def fill(self, source: Source) -> None:
+        """Start games until all places are taken or the source has none."""
+        while self._stats.games_running < self._games:
+            order = source()
+            if order is None:
+                return
+            table = self._table_for(order)
+            self._stats.games_running += 1
+            if finished := table.sit(order):
+                self._take(finished)
+
+    def round(self) -> None:
+        """One step of every table, with all that follows for the games whose search is finished."""
+        for table in list(self._tables):
+            for finished in table.round():
+                self._take(finished)
+        self._stats.evaluations += sum(table.take_evaluations() for table in self._tables)
+
+    def close(self) -> None:
+        """Drop all games and give the evaluators back."""
+        self._stats.games_running = 0
+        self._tables.clear()
+        for evaluator in self._evaluators.values():
+            evaluator.close()
+        self._evaluators.clear()
+
+    def _take(self, finished: FinishedGame) -> None:
+        stats = self._stats
+        stats.games_running -= 1
+        stats.games += 1
+        stats.moves += finished.facts.game_length
+        stats.rows += finished.facts.num_training_rows
+        self._sink(finished)
+
+    def _table_for(self, order: GameOrder) -> _Table:
+        """The emptiest table where games with the networks and the configuration of ``order`` are played.
+
+        There are as many such tables as the evaluators have lanes, each with an equal part of the places.
+        """
+        fitting = [table for table in self._tables if table.fits(order)]
+        if not fitting:
+            self._clear_away(order)
+        evaluators = [self._evaluator(network, order.length) for network in _networks_of(order)]
+        lanes = min(self._games, max(evaluator.lanes for evaluator in evaluators))
+        if len(fitting) < lanes:
+            table = _Table(order, evaluators, -(-self._games // lanes))
+            self._tables.append(table)
+            return table
+        return min(fitting, key=lambda table: table.games_running)
+
+    def _clear_away(self, order: GameOrder) -> None:
+        """Drop tables without games, and evaluators that neither the others nor ``order`` need."""
+        self._tables = [table for table in self._tables if table.games_running]
+        needed = {(network, order.length) for network in _networks_of(order)}
+        for table in self._tables:
+            needed |= {(network, table.order.length) for network in _networks_of(table.order)}
+        for key in list(self._evaluators):
+            if key not in needed:
+                self._evaluators.pop(key).close()
+
+    def _evaluator(self, network: Network, length: int) -> Evaluator:
+        key = network, length
+        if key not in self._evaluators:
+            self._evaluators[key] = self._load(network, length)
+        return self._evaluators[key]
+
+
+class _Table:
+    """Games of one configuration between the same networks: one pool per network, one slot per game in each.
+
+    Args:
+        order: the first game; the others have the same configuration, networks and edge.
+        evaluators: of the networks of `_networks_of`, in their order.
+        slots: most games at once.
+    """
+
+    def __init__(self, order: GameOrder, evaluators: Sequence[Evaluator], slots: int) -> None:
+        self.order = order
+        self._key = _table_key(order)
+        self._config = _parse(order.config, order.is_selfplay, order.length)
+        self._pools = {
+            network: SearchPool(evaluator, slots=slots, max_visits=_max_visits(self._config))
+            for network, evaluator in zip(_networks_of(order), evaluators, strict=True)
+        }
+        self._pass_alive_with_suicide = evaluators[0].pass_alive_suicide
+        self._playing: dict[int, tuple[GameOrder, SelfplayGame | MatchGame]] = {}
+        self._free = list(range(slots))[::-1]
+        self._evaluations = 0
+
+    @property
+    def games_running(self) -> int:
+        """How many games run here."""
+        return len(self._playing)
+
+    def fits(self, order: GameOrder) -> bool:
+        """Whether ``order`` can be played here."""
+        return self._key == _table_key(order)
+
+    def sit(self, order: GameOrder) -> FinishedGame | None:
+        """Start a game; returns it if it is over at once."""
+        if isinstance(self._config, SelfplayConfig):
+            game: SelfplayGame | MatchGame = SelfplayGame(
+                order.seed, self._config, order.length, pass_alive_with_suicide=self._pass_alive_with_suicide
+            )
+        else:
+            game = MatchGame(order.seed, self._config, order.bots)
+        slot = self._free.pop()
+        self._playing[slot] = order, game
+        return self._leave(slot) if game.begin(self._seats(order), slot) else None
+
+    def round(self) -> list[FinishedGame]:
+        """End the round of every pool and begin the next; returns the games that came to their end.
+
+        What begins here goes on while the caller turns to other tables.
+        """
+        finished = []
+        for pool in self._pools.values():
+            for slot in pool.expand():
+                order, game = self._playing[slot]
+                if game.on_searched(self._seats(order), slot):
+                    finished.append(self._leave(slot))
+            if self._playing:
+                self._evaluations += pool.descend()
+        return finished
+
+    def take_evaluations(self) -> int:
+        """Evaluations since the last call."""
+        count, self._evaluations = self._evaluations, 0
+        return count
+
+    def _seats(self, order: GameOrder) -> list[SearchPool]:
+        return [
+            self._pools[network] for network in ((order.black,) if order.is_selfplay else (order.black, order.white))
+        ]
+
+    def _leave(self, slot: int) -> FinishedGame:
+        order, game = self._playing.pop(slot)
+        for pool in self._pools.values():
+            pool.forget(slot)
+        self._free.append(slot)
+        if isinstance(game, SelfplayGame):
+            assert isinstance(self._config, SelfplayConfig)
+            return finish_selfplay(order, game, self._config)
+        return finish_match(order, game)
+
+
+def _networks_of(order: GameOrder) -> list[Network]:
+    """The different networks of a game, in an order that does not depend on colours."""
+    return sorted({order.black, order.white}, key=lambda network: (network.name, str(network.path)))
+
+
+def _table_key(order: GameOrder) -> tuple[object, ...]:
+    return order.config, order.length, tuple(_networks_of(order))
+
+
+@lru_cache(maxsize=_CONFIGS_KEPT)
+def _parse(text: str, is_selfplay: bool, length: int) -> SelfplayConfig | MatchConfig:
+    read = parse_selfplay if is_selfplay else parse_match
+    return read(text, data_board_len=length)
+
+
+def _max_visits(config: SelfplayConfig | MatchConfig) -> int:
+    if isinstance(config, SelfplayConfig):
+        return config.search.max_visits
+    return max(bot.max_visits for bot in config.bots)

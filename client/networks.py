@@ -1,0 +1,64 @@
+"""How a network is named on a command line or by a server, and how an evaluator of it is made.
+
+Knows no game and no search. Loads torch when the first evaluator is asked for, not before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from common.precision import Precision
+
+if TYPE_CHECKING:
+    from nets.evaluation.batch import Evaluator
+
+RANDOM_MODEL: Final = "random"
+"""Names the network without knowledge."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network by name; ``path`` None is the one without knowledge (uniform policy, even value)."""
+
+    name: str
+    path: Path | None
+
+
+Loader = Callable[[Network, int], "Evaluator"]
+"""Gives a new evaluator of a network for tensors of an edge; whoever asked for it closes it."""
+
+
+def network_of(model: str) -> Network:
+    """The network that ``--model`` names: a file, or `RANDOM_MODEL`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    if model == RANDOM_MODEL:
+        return Network(RANDOM_MODEL, None)
+    path = Path(model)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no network file {model}; give a .bin.gz file, or the word {RANDOM_MODEL}")
+    name = os.fsencode(path.name).decode("utf-8", "replace")  # it goes into records, where it must be text
+    return Network(name.removesuffix(".gz").removesuffix(".bin"), path)
+
+
+def evaluator_loader(device: str, threads: int, precision: Precision | None = None) -> Loader:
+    """How games get their evaluators; ``precision`` None is the fastest."""
+
+    def load(network: Network, length: int) -> Evaluator:
+        from nets.evaluation.evaluator import load_evaluator  # torch is slow to import
+
+        return load_evaluator(
+            network.path,
+            length=length,
+            device=device,
+            threads=threads,
+            precision=precision or Precision.FASTEST,
+        )
+
+    return load

@@ -1,0 +1,128 @@
+"""Asking for games: whatever comes instead of a task is one line, and another try."""
+
+from __future__ import annotations
+
+import queue
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from client.contribute.downloads import NetworkCache
+from client.contribute.loop import FIRST_PAUSE_S, MAX_NAMED_PAUSE_S, Backoff, Outcome
+from client.contribute.messages import Job
+from client.contribute.tasks import TaskFetcher, Wish
+from common.parameters import default_text
+from tests.client.contribute.answers import Answering, api, refusal
+from tests.client.contribute.test_sending import RUN
+
+NETWORK = {
+    "name": "random",
+    "url": "http://server/n/",
+    "model_file": None,
+    "model_file_bytes": 0,
+    "model_file_sha256": "",
+    "is_random": True,
+}
+TASK: dict[str, Any] = {
+    "kind": "selfplay",
+    "run": {"name": RUN["name"], "url": RUN["url"]},
+    "config": default_text("selfplay", "7x7"),
+    "network": NETWORK,
+}
+ELSEWHERE = {
+    "name": "net",
+    "model_file": "http://files/net.bin.gz",
+    "model_file_bytes": 9,
+    "model_file_sha256": "0" * 64,
+    "is_random": False,
+}
+
+
+class Asking:
+    """A fetcher with a wish for four games, and what came of it."""
+
+    def __init__(self, folder: Path, *answers: Answering) -> None:
+        server, self.transport = api(*answers)
+        session = requests.Session()
+        session.mount("http://", self.transport)
+        self.lines: list[str] = []
+        self.reasons: list[str] = []
+        self.jobs: list[Job] = []
+        wishes: queue.SimpleQueue[Wish] = queue.SimpleQueue()
+        wishes.put(Wish(4, self.jobs.append))
+        self.fetcher = TaskFetcher(
+            api=server,
+            cache=NetworkCache(folder, 10**9, session),
+            wishes=wishes,
+            instance_id="A" * 16,
+            rep_factor=4,
+            only_rating=False,
+            backoff=Backoff(random.Random(1)),
+            report=self.lines.append,
+            give_up=self.reasons.append,
+            stop=threading.Event(),
+        )
+
+
+def with_config(text: str) -> Answering:
+    return 200, TASK | {"config": text}, {}
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ([(200, "<html>log in</html>", {"Content-Type": "text/html"})], "captive portal"),
+        ([(200, "", {})], "captive portal"),
+        ([(200, {"status": "ok"}, {})], "cannot be understood"),
+        ([(200, TASK | {"kind": "other"}, {})], "cannot be understood"),
+        ([(302, "", {"Location": "http://portal/"})], "http://portal/"),
+        ([(302, "", {"Location": "http://[bad/"})], "Invalid IPv6"),
+        ([(401, "<html>", {})], "captive portal"),
+        ([(407, "<html>", {})], "wants a login"),
+        ([(429, {"detail": "slow down", "code": "retry"}, {"Retry-After": "9999999999"})], "slow down"),
+        ([refusal(400, "drop_game", "no longer enabled for you")], "no longer enabled"),
+        ([(200, TASK, {}), (200, "<html>", {"Content-Type": "text/html"})], "captive portal"),
+        ([(200, TASK, {}), (200, RUN | {"name": "other"}, {})], "changes from the run"),
+        ([with_config("maxVisits = none"), (200, RUN, {})], "maxVisits"),
+        ([with_config("no setting"), (200, RUN, {})], "cannot be played"),
+        ([with_config(""), (200, RUN, {})], "cannot be played"),
+        ([(200, TASK | {"overrides": ["", "maxVisits"]}, {}), (200, RUN, {})], "cannot be played"),
+        (
+            [
+                (200, TASK | {"network": NETWORK | ELSEWHERE}, {}),
+                (200, RUN, {}),
+                (200, "<html>", {"Content-Type": "text/html"}),
+            ],
+            "a web page",
+        ),
+        ([requests.ConnectionError("no route")], "no route"),
+    ],
+)
+def test_what_is_no_task_is_told_once_and_asked_for_again(tmp_path: Path, answers: list[Answering], words: str) -> None:
+    asking = Asking(tmp_path, *answers, *answers, (200, TASK, {}), (200, RUN, {}))
+    for _ in range(2):
+        assert asking.fetcher.step() is Outcome.FAILED
+        assert asking.fetcher.backoff.after(Outcome.FAILED) >= FIRST_PAUSE_S * 0.9
+        asking.fetcher.run = None
+    told = [line for line in asking.lines if line.startswith("no task yet: ")]
+    assert len(told) == 1
+    assert words in told[0]
+    assert asking.fetcher.step() is Outcome.WORKED
+    assert [job.games for job in asking.jobs] == [4]
+    assert asking.reasons == []
+
+
+def test_a_server_that_names_a_century_is_asked_again_within_the_hour(tmp_path: Path) -> None:
+    asking = Asking(tmp_path, (503, {"detail": "later", "code": "retry"}, {"Retry-After": "9999999999"}))
+    asking.fetcher.step()
+    assert asking.fetcher.backoff.after(Outcome.FAILED) <= MAX_NAMED_PAUSE_S * 1.06
+
+
+def test_a_login_that_is_refused_ends_the_asking(tmp_path: Path) -> None:
+    asking = Asking(tmp_path, refusal(403, "stop", "the run is closed"))
+    assert asking.fetcher.step() is Outcome.FAILED
+    assert asking.reasons == ["the run is closed (status 403)"]

@@ -1,0 +1,75 @@
+"""Small configurations, orders and a way to play them, for tests of self-play and matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from client.games.orders import FinishedGame, GameOrder
+from client.games.stream import StreamControl, StreamStats, play_stream
+from client.networks import Loader, Network
+from common import config_text
+from common.parameters import default_text
+from tests.client.games.evaluators import OpinionatedEvaluator
+
+NET = Network("net-a", None)
+OTHER = Network("net-b", None)
+LENGTH = 7
+
+_TINY_SELFPLAY = {
+    "bSizes": "4,5",
+    "bSizeRelProbs": "1,2",
+    "allowRectangleProb": "0.5",
+    "maxVisits": "10",
+    "cheapSearchVisits": "4",
+    "reducedVisitsMin": "4",
+    "maxMovesPerGame": "120",
+    "drawRandRadius": "0.5",
+    "noResultStdev": "0.16",
+}
+_TINY_MATCH = {"bSizes": "5", "bSizeRelProbs": "1", "maxVisits": "8", "maxMovesPerGame": "120"}
+
+
+def selfplay_text(**changes: object) -> str:
+    """A configuration of tiny games of self-play, with ``changes`` to it."""
+    return _changed(default_text("selfplay", "7x7"), _TINY_SELFPLAY, changes)
+
+
+def match_text(**changes: object) -> str:
+    """A configuration of tiny match games."""
+    return _changed(default_text("gating", "7x7"), _TINY_MATCH, changes)
+
+
+def _changed(base: str, tiny: dict[str, str], changes: dict[str, object]) -> str:
+    values = tiny | {
+        key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in changes.items()
+    }
+    return config_text.overlay(base, config_text.write(values))
+
+
+def orders(count: int, text: str, black: Network = NET, white: Network = NET, first_seed: int = 0) -> list[GameOrder]:
+    """Games of ``text``, with one seed after the other."""
+    return [
+        GameOrder(seed=first_seed + number, config=text, black=black, white=white, length=LENGTH)
+        for number in range(count)
+    ]
+
+
+def play(
+    wanted: Iterable[GameOrder],
+    *,
+    games: int = 8,
+    load: Loader | None = None,
+) -> list[FinishedGame]:
+    """Play ``wanted``; finished games in the order of their seeds."""
+    waiting = iter(wanted)
+    finished: list[FinishedGame] = []
+    play_stream(
+        lambda: next(waiting, None),
+        finished.append,
+        games=games,
+        load=load or (lambda network, length: OpinionatedEvaluator(length)),
+        control=StreamControl(),
+        stats=StreamStats(),
+        until_empty=True,
+    )
+    return sorted(finished, key=lambda game: game.order.seed)

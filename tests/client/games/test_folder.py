@@ -1,0 +1,137 @@
+"""Finished games are on disk as they finish, whatever ends the program."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client.commands import local
+from client.commands import selfplay as command
+from client.games import folder
+from client.games.folder import GameFolder
+from client.games.orders import FinishedGame
+from common.rows import read_npz
+from common.sgf import read_all
+from nets.evaluation.batch import Batch
+from tests.client.commands.test_match import options_of
+from tests.client.games.evaluators import OpinionatedEvaluator
+from tests.client.games.games import orders, play, selfplay_text
+
+
+@pytest.fixture(scope="module")
+def games() -> list[FinishedGame]:
+    return play(orders(4, selfplay_text()))
+
+
+def on_disk(directory: Path) -> tuple[int, int]:
+    """Records and rows that can be read."""
+    records = sum(len(list(read_all(path.read_bytes()))) for path in directory.glob("sgfs/*.sgfs"))
+    return records, sum(read_npz(path).count for path in directory.glob("tdata/*.npz"))
+
+
+def rows_of(games: list[FinishedGame]) -> int:
+    return sum(game.rows.count for game in games if game.rows is not None)
+
+
+def test_each_game_is_there_when_it_was_taken(tmp_path: Path, games: list[FinishedGame]) -> None:
+    now = iter(range(0, 10**6, 1000))
+    written = GameFolder(tmp_path, 1, clock=lambda: float(next(now)))
+    for number, game in enumerate(games, start=1):
+        written.add(game)
+        assert on_disk(tmp_path)[0] == number
+    written.flush()
+    assert on_disk(tmp_path) == (len(games), rows_of(games))
+
+
+def test_rows_that_come_fast_are_written_together(tmp_path: Path, games: list[FinishedGame]) -> None:
+    written = GameFolder(tmp_path, 1, clock=lambda: 0.0)
+    for game in games:
+        written.add(game)
+    assert on_disk(tmp_path) == (len(games), rows_of(games[:1]))
+    written.flush()
+    assert on_disk(tmp_path) == (len(games), rows_of(games))
+
+
+def test_full_files_are_left_alone(tmp_path: Path, games: list[FinishedGame], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder, "ROWS_PER_FILE", 1)
+    written = GameFolder(tmp_path, 1)
+    for game in games:
+        written.add(game)
+    written.flush()
+    assert len(list(tmp_path.glob("tdata/*.npz"))) == len(games)
+    assert on_disk(tmp_path) == (len(games), rows_of(games))
+
+
+def test_an_interrupted_writing_is_done_again(
+    tmp_path: Path, games: list[FinishedGame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = GameFolder(tmp_path, 1)
+    written.add(games[0])
+
+    def interrupted(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            written.add(games[1])
+    written.flush()
+    assert on_disk(tmp_path) == (2, rows_of(games[:2]))
+
+
+class Interrupting(OpinionatedEvaluator):
+    """Sends signals while it evaluates: one at each of ``at`` batches."""
+
+    def __init__(self, length: int, at: set[int]) -> None:
+        super().__init__(length)
+        self.at, self.batches = at, 0
+
+    def submit(self, batch: Batch, count: int) -> Callable[[], None]:
+        self.batches += 1
+        if self.batches in self.at:
+            signal.raise_signal(signal.SIGTERM)
+        return super().submit(batch, count)
+
+
+@pytest.mark.slow  # a signal that its handler does not get would end the process of other tests too
+@pytest.mark.parametrize(("at", "running_are_finished"), [({2}, True), ({2, 3}, False), ({150, 151}, False)])
+def test_signals(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    at: set[int],
+    running_are_finished: bool,
+) -> None:
+    def loader(device: str, threads: int, precision: object) -> Any:
+        return lambda network, length: Interrupting(length, at)
+
+    monkeypatch.setattr(local, "evaluator_loader", loader)
+    config = tmp_path / "tiny.cfg"
+    config.write_text(selfplay_text())
+    words = ("--model", "random", "--config", config, "--games", 1000, "--parallel-games", 3, "--output", tmp_path)
+    assert command.run(options_of(command, *words)) == 0
+    printed = capfd.readouterr()
+    assert "finishing the 3 running games; once more (Ctrl-C) stops at once" in printed.err
+    records, rows = on_disk(tmp_path)
+    assert printed.out.splitlines()[-1].startswith(f"{records} games, ")
+    assert f" {rows} rows in " in printed.out.splitlines()[-1]
+    if running_are_finished:
+        assert records == 3
+    else:
+        assert f"stopping at once; {records} finished games are kept" in printed.err
+        assert records < 1000
+
+
+def test_an_output_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "tiny.cfg"
+    config.write_text(selfplay_text())
+    words = ("--model", "random", "--config", config, "--games", 1, "--output", config / "below")
+    assert command.run(options_of(command, *words)) == 1
+    assert (
+        f"{config}/below cannot be written: Not a directory; name another folder by --output" in capsys.readouterr().err
+    )
