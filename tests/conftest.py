@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -22,6 +23,11 @@ _FOLDER.chmod(0o755)  # started by root, PostgreSQL runs as another user
 _POSTGRES = _FOLDER / "postgres"
 _OWN_DATABASE = os.environ.get("DATABASE_URL", "") in ("", os.environ.get("TENGEN_TEST_DATABASE"))
 """What the first process of a parallel run has set for itself is not meant for the others."""
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # by nohup or a shell's job in the background; every program that a test starts would ignore Ctrl-C with us
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
