@@ -14,7 +14,6 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any, Final, cast
 
 import numpy as np
@@ -60,21 +59,6 @@ def to_bytes(arrays: Mapping[str, Array]) -> bytes:
             np.lib.format.write_array(member, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
             archive.writestr(info, member.getvalue(), compresslevel=_COMPRESSION_LEVEL)
     return buffer.getvalue()
-
-
-def write_atomically(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Write ``data`` to ``path``; the file appears complete or not at all (``path.tmp``, synced, then renamed)."""
-    target = Path(path)
-    temporary = target.with_name(target.name + ".tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def read_arrays(

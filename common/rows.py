@@ -16,12 +16,14 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from common import npz
+from common.files import write_whole
 from common.npz import Limits as Limits
 from common.npz import RowsError as RowsError
 
@@ -435,7 +437,7 @@ def to_npz(rows: Rows) -> bytes:
 
 def write_npz(rows: Rows, path: str | os.PathLike[str]) -> None:
     """Write ``rows`` to ``path``; the file appears complete or not at all. Errors as ``to_npz``, and ``OSError``."""
-    npz.write_atomically(to_npz(rows), path)
+    write_whole(Path(path), to_npz(rows))
 
 
 UPLOAD_LIMITS: Final = Limits(max_file_bytes=16 << 20, max_unpacked_bytes=96 << 20, max_rows=10_000)

@@ -28,6 +28,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from client.contribute.warmup import ensure_compiled
+from common.files import LockedError, lock
 from deploy.installation import (
     CONTRIBUTOR,
     LOG_FOLDER,
@@ -302,19 +303,16 @@ def _clock(seconds: float) -> str:
 @contextmanager
 def _only_one(folder: Path) -> Iterator[None]:
     """Refuse to start a second demo in the same folder; a lock of a killed demo does not count."""
-    import fcntl
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LOCK_FILE).open("a+")
-    except OSError as error:
-        why = "it is no folder" if folder.is_file() else error.strerror
-        raise SetupError(f"--data {folder} cannot be used: {why}; name a folder that can be made or written") from error
-    with file:
+    with ExitStack() as held:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            folder.mkdir(parents=True, exist_ok=True)
+            held.enter_context(lock(folder / LOCK_FILE))
+        except LockedError:
             raise AlreadyRunningError(f"another one runs in {folder}; stop it, or choose --data and --port") from None
+        except OSError as error:
+            why = "it is no folder" if folder.is_file() else error.strerror
+            told = f"--data {folder} cannot be used: {why}; name a folder that can be made or written"
+            raise SetupError(told) from error
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import shlex
 import signal
@@ -13,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from filelock import FileLock, Timeout
 
 from common.arguments import positive
+from common.files import LockedError, lock
 from common.npz import RowsError
 from nets.architecture.config import base_names, named, suffix_names
 from nets.architecture.model import Net
@@ -131,15 +132,13 @@ def _alone(output: Path) -> Iterator[None]:
     if output.exists() and not output.is_dir():
         raise NotADirectoryError(f"--output {output} is a file; give a folder")
     output.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(output / "lock")
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise ValueError(f"another process trains in {output}; give another --output, or wait for its end") from None
-    try:
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(lock(output / "lock"))
+        except LockedError:
+            told = f"another process trains in {output}; give another --output, or wait for its end"
+            raise ValueError(told) from None
         yield
-    finally:
-        lock.release()
 
 
 def _train_config(options: argparse.Namespace, initial: Net | None) -> TrainConfig:

@@ -26,6 +26,8 @@ from typing import Any, Final
 from kombu.transport import TRANSPORT_ALIASES, filesystem
 from kombu.utils.json import dumps, loads
 
+from common.files import whole
+
 LOCK_FILE: Final = "tables.lock"
 ABANDONED_S: Final = 3600.0
 """Nobody takes so long to write a file, or to read one."""
@@ -175,10 +177,5 @@ def sweep(folder: Path) -> None:
 
 def _write(path: Path, text: str, *, keep: bool = False) -> None:
     """Write a file that appears whole; one to ``keep`` is on the disk before it appears."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    with temporary.open("w") as file:
-        file.write(text)
-        if keep:
-            file.flush()
-            os.fsync(file.fileno())
-    os.replace(temporary, path)
+    with whole(path, beside=path.with_name(f".{path.name}.{uuid.uuid4().hex}"), durable=keep) as temporary:
+        temporary.write_text(text)

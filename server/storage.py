@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
-import os
 import secrets
-import tempfile
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +21,7 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
+from common.files import whole
 from server.errors import Unavailable
 
 logger = logging.getLogger(__name__)
@@ -45,32 +44,12 @@ class AtomicFileSystemStorage(FileSystemStorage):
         target.parent.mkdir(parents=True, exist_ok=True)
         incoming = Path(self.path(INCOMING))
         incoming.mkdir(exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=incoming)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
+        with whole(target, beside=incoming / secrets.token_hex(16)) as temporary:
+            with temporary.open("wb") as file:
                 for chunk in content.chunks():
                     file.write(chunk)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-        _sync_folder(target.parent)
+            temporary.chmod(0o644)
         return name
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename in ``folder`` survive a power cut, where the system can."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def sweep_incoming() -> int:

@@ -10,7 +10,6 @@ may share the cache, and a file that went bad on the disk is simply fetched agai
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import threading
@@ -25,6 +24,7 @@ import requests
 import urllib3
 
 from client.contribute.exchange import LOGIN_PAGE_HINT, PROXY_LOGIN, explain
+from common.files import sum_of
 
 CHUNK_BYTES: Final = 1 << 16
 CONNECT_TIMEOUT_S: Final = 15.0
@@ -110,7 +110,7 @@ class NetworkCache:
         except _TooLongError:
             part.unlink(missing_ok=True)
             raise
-        if encoding and _facts(part) != (network.size, network.sha256.lower()):
+        if encoding and sum_of(part) != (network.sha256.lower(), network.size):
             _decode(part, network.size)
         self._check(part, network, encoding)
         part.replace(target)
@@ -175,7 +175,7 @@ class NetworkCache:
                 began, got = self._clock(), 0
 
     def _check(self, path: Path, network: NetworkFile, encoding: str = "") -> None:
-        size, found = _facts(path)
+        found, size = sum_of(path)
         if size < network.size and path.suffix == ".part" and not encoding:
             raise DownloadError(f"network {network.name}: the transfer broke off after {size} of {network.size} bytes")
         if size != network.size or found != network.sha256.lower():
@@ -218,12 +218,6 @@ def _starting_point(answer: requests.Response, network: NetworkFile, part: Path,
         part.unlink(missing_ok=True)
         raise DownloadError(f"{where} and not the part from byte {have}; the next try begins anew")
     raise DownloadError(where)
-
-
-def _facts(path: Path) -> tuple[int, str]:
-    """Size and sha256 of a file."""
-    with path.open("rb") as file:
-        return path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _decode(part: Path, size: int) -> None:

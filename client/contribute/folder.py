@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-import filelock
+from common.files import LockedError, lock
 
 LOCK_FILE: Final = "client.lock"
 
@@ -24,19 +24,14 @@ def sole_use(directory: Path, report: Callable[[str], None]) -> Iterator[None]:
         FolderInUseError: another client holds it.
         OSError: the lock's file cannot be made.
     """
-    lock = filelock.FileLock(directory / LOCK_FILE)
-    try:
-        lock.acquire(blocking=False)
-    except filelock.Timeout:
-        raise FolderInUseError(
-            f"another client is running with the folder {directory}: stop it,"
-            " or give this one a folder of its own by --data-dir or TENGEN_DATA_DIR"
-        ) from None
-    except NotImplementedError:  # some network file systems
-        report(f"{directory} lies on a file system without locks: see that no second client uses it")
+    with ExitStack() as held:
+        try:
+            is_held = held.enter_context(lock(directory / LOCK_FILE))
+        except LockedError:
+            raise FolderInUseError(
+                f"another client is running with the folder {directory}: stop it,"
+                " or give this one a folder of its own by --data-dir or TENGEN_DATA_DIR"
+            ) from None
+        if not is_held:
+            report(f"{directory} lies on a file system without locks: see that no second client uses it")
         yield
-        return
-    try:
-        yield
-    finally:
-        lock.release()

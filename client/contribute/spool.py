@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
 import threading
@@ -19,6 +18,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from common.files import sync_folder, write_synced
 
 FORM_FILE: Final = "form.json"
 REASON_FILE: Final = "reason.txt"
@@ -95,10 +96,10 @@ class Spool:
             self._make_folders()  # somebody may have tidied up
             temporary.mkdir()
             for name, content in files.values():
-                _write_durably(temporary / name, content)
-            _write_durably(temporary / FORM_FILE, json.dumps(form).encode())
+                write_synced(temporary / name, content)
+            write_synced(temporary / FORM_FILE, json.dumps(form).encode())
             temporary.rename(target)
-            _flush_folder(self.waiting)
+            sync_folder(self.waiting)
         except OSError as error:
             shutil.rmtree(temporary, ignore_errors=True)
             if target.exists():  # the same game was written before: the first copy stands
@@ -233,21 +234,3 @@ def _modified(path: Path) -> tuple[float, str]:
         return path.stat().st_mtime, path.name
     except OSError:
         return 0.0, path.name
-
-
-def _write_durably(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _flush_folder(path: Path) -> None:
-    """Make a rename in ``path`` durable, where the system allows to open a folder."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -11,17 +11,17 @@ import functools
 import hashlib
 import importlib.metadata
 import json
-import os
 import platform
 import re
-import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from common.cache_folder import ROOT, folder, state_of
+from common.files import LockedError, lock, whole
 
 PASSING_S: Final = 24 * 3600.0
 """So long a verdict holds whose cause may pass, such as too little memory at that moment."""
@@ -29,7 +29,6 @@ KEPT: Final = 200
 """Verdicts that stay on disk, the newest."""
 _LIBRARIES: Final = ("torch", "openvino")
 _RELEVANT_FLAGS: Final = re.compile(r"(s?sse|avx|amx|fma|f16c|bmi|asimd|sve|sme|neon|bf16|i8mm|fp)")
-_LOOK_AGAIN_S: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -90,23 +89,12 @@ class Verdicts:
 
         After ``patience_s`` it is not waited for the others any longer.
         """
-        descriptor = self._open_lock()
-        try:
-            if descriptor is not None:
-                _lock(descriptor, patience_s)
+        with contextlib.ExitStack() as held:
+            if self._folder is not None:
+                with contextlib.suppress(OSError, LockedError):
+                    self._folder.mkdir(parents=True, exist_ok=True)
+                    held.enter_context(lock(self._folder / "lock", patience_s=patience_s))
             yield
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
-
-    def _open_lock(self) -> int | None:
-        if self._folder is None:
-            return None
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            return os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError:
-            return None
 
 
 def of_this_user() -> Verdicts:
@@ -182,15 +170,8 @@ def _read(path: Path, facts: Facts) -> Verdict | None:
 def _write(path: Path, facts: Facts, verdict: Verdict) -> None:
     """Whole or not at all."""
     text = json.dumps({"facts": dict(facts), "verdict": vars(verdict)}, indent=1)
-    descriptor, beside = tempfile.mkstemp(prefix=".new", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
-        os.replace(beside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-        raise
+    with whole(path, beside=path.with_name(f".new{uuid.uuid4().hex}"), durable=False) as beside:
+        beside.write_text(text)
 
 
 def _forget_old(folder: Path) -> None:
@@ -199,20 +180,3 @@ def _forget_old(folder: Path) -> None:
     files.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in files[KEPT:]:
         path.unlink(missing_ok=True)
-
-
-def _lock(descriptor: int, patience_s: float) -> None:
-    """Wait for the lock; a process that ends, however it does, gives it back."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    deadline = time.monotonic() + patience_s
-    while time.monotonic() < deadline:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            time.sleep(_LOOK_AGAIN_S)
-        except OSError:  # a file system without locks
-            return

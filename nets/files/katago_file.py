@@ -12,12 +12,13 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, cast
 
 import numpy as np
 
+from common.files import whole
 from nets.files.checks import check_net
 from nets.files.grammar import (
     MODEL_NAME,
@@ -354,20 +355,14 @@ def write_net(net: NetRecord, path: str | os.PathLike[str]) -> None:
     file = Path(path)
     binary = _kind(file)[0]
     check_net(net)
-    partial = file.with_name(file.name + ".partial")
     try:
-        with partial.open("wb") as raw:
+        with whole(file) as partial, partial.open("wb") as raw:
             if file.suffix.lower() == ".gz":
                 with gzip.GzipFile("", "wb", _COMPRESSION, raw, mtime=0) as stream:
                     _write_stream(cast(BinaryIO, stream), net, binary=binary)
             else:
                 _write_stream(raw, net, binary=binary)
-            raw.flush()
-            os.fsync(raw.fileno())
-        partial.replace(file)
     except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
         raise OSError(error.errno, f"cannot write {file}: {error.strerror or error}") from error
 
 

@@ -8,7 +8,6 @@ training.md 7.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 import zlib
@@ -23,6 +22,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from common import json_text
+from common.files import whole
 from nets.training.places import CURRENT
 
 _HEADER_KEY: Final = "tengen"
@@ -54,25 +54,18 @@ class Checkpoint:
 
 def write(checkpoint: Checkpoint, path: Path) -> None:
     """Write to ``path``; the file appears complete (``path.tmp``, synced, renamed) or not at all."""
-    temporary = path.with_name(path.name + ".tmp")
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
     about = {"format": FORMAT, **checkpoint.data}
     header = {_HEADER_KEY: json.dumps(about, sort_keys=True), _SUM_KEY: str(_checksum(tensors))}
     try:
-        temporary.unlink(missing_ok=True)
-        temporary.touch()
-        mode = temporary.stat().st_mode  # the usual one of a file; the library would keep others from reading it
-        save_file(tensors, temporary, header)
-        temporary.chmod(mode)
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with whole(path) as temporary:
+            temporary.unlink(missing_ok=True)
+            temporary.touch()
+            mode = temporary.stat().st_mode  # the usual one of a file; the library would keep others from reading it
+            save_file(tensors, temporary, header)
+            temporary.chmod(mode)
     except SafetensorError as error:  # of the disk: what could be wrong with tensors is not
-        temporary.unlink(missing_ok=True)
         raise OSError(f"cannot write {path}: {error}") from error
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _checksum(tensors: Mapping[str, Tensor]) -> int:
@@ -137,12 +130,8 @@ class CheckpointFolder:
         newest = max((path.stat().st_mtime for path in archive.glob("*.safetensors")), default=None)
         if newest is None or time.time() - newest >= self.archive_seconds:
             target = archive / f"checkpoint-s{samples}.safetensors"
-            temporary = target.with_name(target.name + ".tmp")
-            try:
+            with whole(target) as temporary:
                 shutil.copyfile(current, temporary)
-                temporary.replace(target)
-            finally:
-                temporary.unlink(missing_ok=True)
 
     def paths(self) -> list[Path]:
         """The checkpoints that there are, the newest first, without the archived ones."""

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from common.files import write_whole
+
 
 class TermMeans:
     """Running sums of loss terms; kept on the device, so that a step does not wait for them."""
@@ -80,9 +82,7 @@ class JsonLines:
         lines = self.read()
         kept = [line for line in lines if line["samples"] <= samples]
         if len(kept) < len(lines):
-            temporary = self.path.with_name(self.path.name + ".tmp")
-            temporary.write_text("".join(map(_text, kept)), encoding="utf-8")
-            temporary.replace(self.path)
+            write_whole(self.path, "".join(map(_text, kept)).encode())
 
 
 def _text(line: Mapping[str, Any]) -> str:

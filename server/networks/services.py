@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Final
 from django.core.files import File
 from django.db import transaction
 
+from common.files import sum_of
 from server.errors import InvalidSettings
 from server.jobs.services import candidate_admit
 from server.networks.models import NAME_PATTERN, Network, NetworkState
@@ -18,7 +18,6 @@ from server.runs.models import Run
 from server.storage import NewFiles
 
 SUFFIX: Final = ".bin.gz"
-_CHUNK: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def network_register(
             the file has changed since it was read.
         Unavailable: the storage failed.
     """
-    sha256, size = digest(model.path)
+    sha256, size = sum_of(model.path)
     if (sha256, size) != (model.sha256, model.size):
         raise InvalidSettings(f"{model.path} has changed since it was read; try again")
     known = Network.objects.filter(name__iexact=name).first()
@@ -97,13 +96,3 @@ def network_register(
                 Run.objects.filter(pk=run.pk).update(current_network=network)
     network.refresh_from_db()
     return network
-
-
-def digest(path: Path) -> tuple[str, int]:
-    """sha256 and size of a file."""
-    digest, size = hashlib.sha256(), 0
-    with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
-            size += len(chunk)
-    return digest.hexdigest(), size

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from common.files import sum_of
 from nets.files.katago_file import NetFileError, read_net
 from server.errors import InvalidSettings
-from server.networks.services import SUFFIX, ModelFile, digest
+from server.networks.services import SUFFIX, ModelFile
 
 
 def read_model(path: Path) -> ModelFile:
@@ -21,7 +22,7 @@ def read_model(path: Path) -> ModelFile:
     if not path.name.endswith(SUFFIX):
         raise InvalidSettings(f"{path.name}: a network file for clients ends in {SUFFIX}")
     try:
-        sha256, size = digest(path)
+        sha256, size = sum_of(path)
         net = read_net(path)
     except (NetFileError, OSError) as error:
         raise InvalidSettings(f"{path} cannot be used as a network: {error}. Fetch or export it again") from error

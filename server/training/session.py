@@ -6,8 +6,6 @@ Knows the trainer, the shards and the storage; who may train, and what the datab
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ import torch
 from django.conf import settings
 from django.core.files import File
 
+from common.files import UNFINISHED, sum_of, whole
 from nets.architecture.model import Net
 from nets.data.files import DataFolder
 from nets.files.exchange import trainable_module_of
@@ -66,7 +65,7 @@ class Session:
         """Write a checkpoint to the disk and the storage; its name there."""
         path = self.trainer.save()
         assert path is not None, "a session trains in one process"
-        name = content_name("checkpoints", _sha256(path), SUFFIX)
+        name = content_name("checkpoints", sum_of(path)[0], SUFFIX)
         with path.open("rb") as stream:
             self.checkpoint = store_as(name, File(stream, name=path.name))
         self.saved_at = time.monotonic()
@@ -138,18 +137,11 @@ def _fetch(checkpoint: str, folder: Path) -> Path:
     """The checkpoint of that storage name on this disk: the local one if it is the same, else a copy."""
     current = folder / CURRENT
     wanted = Path(checkpoint).stem
-    if current.is_file() and _sha256(current) == wanted:
+    if current.is_file() and sum_of(current)[0] == wanted:
         return current
     folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / "fetched.tmp"
-    temporary.write_bytes(load(checkpoint))
-    if _sha256(temporary) != wanted:
-        temporary.unlink()
-        raise checkpoints.CheckpointError(f"the stored checkpoint {checkpoint} is damaged")
-    os.replace(temporary, current)
+    with whole(current, beside=folder / f"fetched{UNFINISHED}") as fetched:
+        fetched.write_bytes(load(checkpoint))
+        if sum_of(fetched)[0] != wanted:
+            raise checkpoints.CheckpointError(f"the stored checkpoint {checkpoint} is damaged")
     return current
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

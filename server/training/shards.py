@@ -14,7 +14,6 @@ of the shards, and put back when they are restored. Shards are a cache: deleted,
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -24,6 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from common.files import UNFINISHED, lock, write_whole
 from common.npz import RowsError
 from common.rows import Rows, read_npz, write_npz
 from common.wire import MAX_ROWS
@@ -68,7 +68,7 @@ class ShardFolder:
             done = self._done()
             for path in [path for kind in (_PLAYED, _RANDOM, _GAMES) for path in (self.folder / kind).iterdir()]:
                 first = path.stem.split("-")[0]
-                if path.suffix == ".tmp" or not first.isdecimal() or int(first) >= done.rows:
+                if path.suffix == UNFINISHED or not first.isdecimal() or int(first) >= done.rows:
                     path.unlink()
 
     def update(self, keep_on: Callable[[], bool] = lambda: True) -> int:
@@ -100,8 +100,7 @@ class ShardFolder:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Wait for the other trainers of this host, which may train another size on the same rows."""
-        with (self.folder / LOCK_FILE).open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with lock(self.folder / LOCK_FILE, patience_s=None):
             yield
 
     def _done(self) -> _Done:
@@ -156,6 +155,4 @@ class ShardFolder:
 
 
 def _write_json(path: Path, value: object) -> None:
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.write_text(json.dumps(value))
-    temporary.replace(path)
+    write_whole(path, json.dumps(value).encode())

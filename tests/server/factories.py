@@ -12,6 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from common import npz
+from common.files import sum_of
 from common.parameters import default_text
 from common.rows import ARRAYS, Rows
 from common.wire import PATH_RATING_GAMES, PATH_TASKS, PATH_TRAINING_GAMES, USER_AGENT
@@ -21,7 +22,7 @@ from server.games.models import Game
 from server.games.services import Accepted, Verdict
 from server.jobs.models import Job
 from server.networks.models import Network
-from server.networks.services import ModelFile, digest, network_register
+from server.networks.services import ModelFile, network_register
 from server.runs.models import Run
 from server.runs.services import run_create
 
@@ -59,7 +60,7 @@ def make_model(folder: Path, number: int = 0) -> ModelFile:
     """A file of some bytes that is said to have been read as a network, which would take torch."""
     path = folder / f"net{number}.bin.gz"
     path.write_bytes(f"network number {number} ".encode() * 100)
-    return ModelFile(path, f"net{number}", "b2c32", 15, *digest(path))
+    return ModelFile(path, f"net{number}", "b2c32", 15, *sum_of(path))
 
 
 def accept(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
