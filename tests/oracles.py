@@ -24,7 +24,7 @@ def oracle_root() -> Path:
 
 
 def oracle_path(relative: str) -> Path:
-    """Path of an oracle file such as ``vectors/scoring.jsonl.gz`` or ``nets/README.md``."""
+    """Path of an oracle file such as ``vectors/scoring.jsonl.gz``."""
     root = oracle_root()
     if not root.is_dir():
         pytest.skip(f"no oracle folder: set TENGEN_ORACLES (looked at {root})")

@@ -2,7 +2,7 @@
 
 A stream is one child process with one evaluator. A GPU is one stream. A CPU is one stream per core, each with a
 single-threaded evaluator: nothing can be overlapped there, and two pinned single threads beat one evaluator with two
-threads (design.md, "How a game flows", step 3).
+threads.
 """
 
 from __future__ import annotations

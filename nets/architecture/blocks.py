@@ -1,7 +1,7 @@
 """The residual blocks of a trunk: one small class per kind, made from its description by `make_block`.
 
 Every block maps [N, C, H, W] to the same shape and adds its own residual. Attribute names are those of the records of
-`nets.files.katago_file`, which is how `nets.files.exchange` moves weights between the two. Spec: architectures.md 2 and
+`nets.files.records`, which is how `nets.files.exchange` moves weights between the two. Spec: architectures.md 2 and
 3, model-format.md 5.
 """
 

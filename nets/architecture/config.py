@@ -1,7 +1,7 @@
 """What a net is: one frozen description from which the module is built, written into checkpoints and net files.
 
 Knows the sizes and the names of the field's nets; knows nothing of tensors. Sizes: spec architectures.md 1.1 and 1.2,
-suffixes: 1.3. A description read from a file (`nets.architecture.model.config_of_file`) is an ordinary `NetConfig` as
+suffixes: 1.3. A description read from a file (`nets.files.descriptions.config_of`) is an ordinary `NetConfig` as
 well.
 """
 

@@ -66,7 +66,7 @@ class Unit(enum.Enum):
     SOFTPLUS = enum.auto()
     """softplus(x) · m"""
     SQUARED_ERROR = enum.auto()
-    """The expected squared error, softplus(x/2)² · m (older formulas: `nets.evaluation.outputs.ErrorFormula`)."""
+    """The expected squared error, softplus(x/2)² · m (older formulas: `nets.files.grammar.ErrorFormula`)."""
     TANH = enum.auto()
     """tanh(x)"""
     SEKI = enum.auto()
