@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
+from tests.rooms import FLOORS, PAGE, arrows, imported_modules, rooms_of, with_drawing
 
 OURS = {"common", "nets", "client", "server", "deploy", "tests"}
 
@@ -30,39 +32,6 @@ NUMBA_FREE = [
     "common/__init__.py",
     "common/go/__init__.py",
 ]
-FLOORS = {
-    "nets": [
-        {"architecture"},
-        {"files", "data"},
-        {"evaluation", "training"},
-        {"command_line", "info"},
-        {"train_command"},
-        {"commands"},
-        {"__main__"},
-    ],
-    "client": [
-        {"search", "networks"},
-        {"games", "engine"},
-        {"commands", "contribute"},
-        {"__main__"},
-    ],
-}
-"""The rooms of a package from the ground up. A room may import itself and those of lower floors."""
-
-
-def imported_modules(path: Path) -> dict[str, int]:
-    """What ``path`` imports anywhere in it -> line number; ``from a import b`` gives ``a`` and ``a.b``."""
-    found: dict[str, int] = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        for name in names:
-            found.setdefault(name, node.lineno)
-    return found
 
 
 def imported_roots(path: Path) -> dict[str, int]:
@@ -87,25 +56,27 @@ def test_forbidden_arrows(package: str) -> None:
 @pytest.mark.parametrize("package", sorted(FLOORS))
 def test_rooms_import_nothing_from_above(package: str) -> None:
     floor_of = {room: number for number, rooms in enumerate(FLOORS[package]) for room in rooms}
-    wrong = []
-    for path in sorted((ROOT / package).rglob("*.py")):
-        room = path.relative_to(ROOT / package).parts[0].removesuffix(".py")
-        if room == "__init__":
-            continue
-        for name, line in imported_modules(path).items():
-            parts = name.split(".")
-            if parts[0] != package or len(parts) < 2 or parts[1] not in floor_of or parts[1] == room:
-                continue
-            if floor_of[parts[1]] >= floor_of[room]:
-                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    wrong = [str(arrow) for start, end, arrow in arrows(package) if floor_of[end] >= floor_of[start]]
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("package", sorted(FLOORS))
-def test_every_module_has_a_floor(package: str) -> None:
-    floors = {room for rooms in FLOORS[package] for room in rooms}
-    rooms = {path.relative_to(ROOT / package).parts[0].removesuffix(".py") for path in (ROOT / package).rglob("*.py")}
-    assert rooms - {"__init__"} == floors
+def test_every_room_has_a_floor(package: str) -> None:
+    assert sorted(room for rooms in FLOORS[package] for room in rooms) == sorted(rooms_of(package))
+
+
+def test_no_module_imports_itself_by_others() -> None:
+    paths = [path for package in sorted(OURS) for path in (ROOT / package).rglob("*.py")]
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    order = graphlib.TopologicalSorter(
+        {name: modules.keys() & imported_modules(path).keys() - {name} for name, path in modules.items()}
+    )
+    order.prepare()  # CycleError tells the circle
+
+
+def test_the_page_draws_the_rooms_as_they_are() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == with_drawing(page), "run python -m tests.rooms"
 
 
 def test_only_training_uses_nets_and_torch() -> None:

@@ -1,6 +1,6 @@
 """The search's parameters as one record that kernels read (search.md 15, names in snake case).
 
-`common.parameter_classes.SearchParameters` is what a configuration says; `to_record` copies from it what the tree needs.
+`common.parameter_classes.SearchParameters` is what a configuration says; `to_record` copies what the tree needs.
 Limits of visits are not here: they are an argument of each search.
 """
 
