@@ -185,10 +185,14 @@ def play_all(options: argparse.Namespace, report: Callable[[str], None]) -> Scor
 
 
 def _begin(number: int, options: argparse.Namespace, rules: Rules) -> Encounter:
-    engine = GtpEngine(options.engine)
-    for words in (f"boardsize {options.size}", "clear_board", f"komi {options.komi:g}"):
-        engine.ask(words)
     game = Game(options.size, options.size, rules)
+    engine = GtpEngine(options.engine)
+    try:
+        for words in (f"boardsize {options.size}", "clear_board", f"komi {options.komi:g}"):
+            engine.ask(words)
+    except EngineError:
+        engine.close()
+        raise
     return Encounter(number, game, BLACK if number % 2 == 0 else WHITE, engine)
 
 
