@@ -13,12 +13,12 @@ from pathlib import Path
 
 import torch
 
-from common.arguments import positive
+from common.arguments import positive, threads, whole
 from common.progress import Progress, announced
-from common.rows import Rows
+from common.rows import MAX_LENGTH, MIN_LENGTH, Rows
 from nets import info
 from nets.bad_batches import BadBatchesError
-from nets.command_line import command, device_of, threads
+from nets.command_line import command, device_of
 from nets.data_files import DataFolder, newest_rows
 from nets.export import LoadedNet, export_net, load_net
 from nets.info import source_of
@@ -81,7 +81,9 @@ def _add_rows(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=Path, nargs="+", help="folders of .npz files")
     parser.add_argument("--recipe", choices=RECIPES, default="today")
     parser.add_argument("--max-rows", type=positive, default=50_000, help="the newest files up to this many rows")
-    parser.add_argument("--length", type=positive, help="edge of the rows' tensor (that of the newest file)")
+    parser.add_argument(
+        "--length", type=whole(MIN_LENGTH, MAX_LENGTH), help="edge of the rows' tensor (that of the newest file)"
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 

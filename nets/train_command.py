@@ -15,10 +15,11 @@ from typing import Any, Final
 import torch
 from filelock import FileLock, Timeout
 
-from common.arguments import positive
+from common.arguments import positive, seed, whole
 from common.npz import RowsError
+from common.rows import MAX_LENGTH, MIN_LENGTH
 from nets.checkpoint import CheckpointFolder
-from nets.command_line import command, device_of, output_folder, seed, share
+from nets.command_line import command, device_of, output_folder, share
 from nets.config import base_names, named, suffix_names
 from nets.data_files import DataFolder, any_rows, no_rows
 from nets.export import load_net
@@ -29,7 +30,7 @@ from nets.optimizer import SCHEDULES, Kind
 from nets.places import CHECKPOINTS
 from nets.processes import Processes, join_processes, leave_processes
 from nets.trainer import Outcome, SliceReport, Trainer
-from nets.training_config import Precision, TrainConfig, recipe_config
+from nets.training_config import MAX_BATCH, Precision, TrainConfig, recipe_config
 
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -48,8 +49,10 @@ def add_train(commands: Any) -> None:
     start.add_argument("--start-from", type=Path, help="a net file to go on from")
     train.add_argument("--recipe", choices=RECIPES, default="today", help="losses, optimiser and window together")
     train.add_argument("--samples", type=positive, required=True, help="train until this many, earlier runs included")
-    train.add_argument("--length", type=positive, help="edge of the tensor (that of the oldest file)")
-    train.add_argument("--batch", type=positive, default=256, help="joint batch of all processes")
+    train.add_argument(
+        "--length", type=whole(MIN_LENGTH, MAX_LENGTH), help="edge of the tensor (that of the oldest file)"
+    )
+    train.add_argument("--batch", type=whole(1, MAX_BATCH), default=256, help="joint batch of all processes")
     train.add_argument("--seed", type=seed, default=1, help="of the first weights and of the order of rows")
     train.add_argument("--optimizer", type=Kind, choices=list(Kind), help="the recipe's, which is sgd")
     train.add_argument("--rate-scale", type=share, default=1.0, help="multiplies the learning rate")

@@ -7,8 +7,9 @@ import sys
 
 from client.selfplay.local import add_common_arguments, config_of, explained, game_seed, network_of, play_into_folder
 from client.selfplay.orders import GameOrder
-from common.arguments import positive
+from common.arguments import whole
 from common.config_text import ConfigError
+from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.parameters import parse_selfplay
 
 
@@ -16,7 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--model", required=True, metavar="FILE|random", help="network file, or random for none")
     parser.add_argument(
-        "--length", type=positive, metavar="L", help="edge of the tensors (default: the longest board side)"
+        "--length",
+        type=whole(MIN_LENGTH, MAX_LENGTH),
+        metavar="L",
+        help="edge of the tensors (default: the longest board side)",
     )
     add_common_arguments(parser)
 

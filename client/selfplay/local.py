@@ -23,7 +23,7 @@ import numpy as np
 from client.selfplay.folder import GameFolder
 from client.selfplay.orders import FinishedGame, GameOrder, Network
 from client.selfplay.stream import StreamControl, StreamEvaluator, StreamStats, play_stream
-from common.arguments import positive
+from common.arguments import games_at_once, positive, seed, threads
 from common.config_text import ConfigError
 from common.interrupts import EXIT_INTERRUPTED
 from common.parameters import TextKind, completed
@@ -45,12 +45,14 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
         help="configuration text, or what it changes in ours",
     )
     parser.add_argument("--games", type=positive, required=True, metavar="N", help="how many games to play")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same games (default 0)")
+    parser.add_argument("--seed", type=seed, default=0, metavar="S", help="same seed, same games (default 0)")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for sgfs and tdata")
-    parser.add_argument("--parallel-games", type=positive, default=32, metavar="G", help="games at once (default 32)")
+    parser.add_argument(
+        "--parallel-games", type=games_at_once, default=32, metavar="G", help="games at once (default 32)"
+    )
     parser.add_argument("--device", default="cpu", help="cpu, or cuda with a number as in cuda:0 (default cpu)")
     parser.add_argument(
-        "--threads", type=positive, default=1, metavar="T", help="threads of a CPU evaluator (default 1)"
+        "--threads", type=threads, default=1, metavar="T", help="threads of a CPU evaluator (default 1)"
     )
     add_precision(parser)
 
