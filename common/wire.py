@@ -98,6 +98,7 @@ MAX_FORM_JSON_BYTES: Final = 4096
 MIN_DATA_BOARD_LENGTH: Final = 3
 MAX_GAME_LENGTH: Final = 50_000
 MAX_ROWS: Final = 10_000
+MAX_SEARCH_THREADS: Final = 16_384
 MAX_LEASE_SECONDS: Final = 30 * 24 * 3600
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -171,7 +172,7 @@ class RunInfo(RunReference):
     data_board_len: Annotated[StrictInt, Field(ge=MIN_DATA_BOARD_LENGTH, le=MAX_LENGTH)]
     """Edge of the tensors in the npz file, whatever the size of the board."""
     inputs_version: Annotated[StrictInt, Field(ge=3, le=INPUTS_VERSION)]
-    max_search_threads_allowed: Annotated[StrictInt, Field(ge=1, le=16384)]
+    max_search_threads_allowed: Annotated[StrictInt, Field(ge=1, le=MAX_SEARCH_THREADS)]
     """Promise that no task asks for more ``numSearchThreads``."""
 
 
