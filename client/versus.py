@@ -149,6 +149,8 @@ def run(options: argparse.Namespace) -> int:
     """Play; returns the exit code."""
     try:
         score = play_all(options, lambda line: say(line))
+    except BrokenPipeError:  # whoever reads has enough: no fault to be told (`common.pipes`)
+        raise
     except (ConfigError, EngineError, OSError, ValueError) as error:
         sys.stderr.write(f"versus: {error}\n")
         return 1

@@ -38,6 +38,8 @@ def run(options: argparse.Namespace) -> int:
             for number in range(options.games)
         )
         play_into_folder(orders, options, lambda game: None)
+    except BrokenPipeError:  # whoever reads has enough: no fault to be told (`common.pipes`)
+        raise
     except (ConfigError, OSError, ValueError) as error:
         sys.stderr.write(f"selfplay: {error}\n")
         return 1

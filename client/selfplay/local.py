@@ -146,7 +146,7 @@ def play_into_folder(
         folder.add(game)
         take(game)
 
-    with _reported(stats), _stopped_by_interrupts(control, stats):
+    with _reported(stats, control), _stopped_by_interrupts(control, stats):
         try:
             try:
                 play_stream(
@@ -183,8 +183,11 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def _reported(stats: StreamStats) -> Iterator[None]:
-    """Within, a line every now and then says how many games there are and how fast they come; one more at the end."""
+def _reported(stats: StreamStats, control: StreamControl) -> Iterator[None]:
+    """Within, a line every now and then says how many games there are and how fast they come; one more at the end.
+
+    Where nobody reads them any more, the running games are finished, and the last line raises `BrokenPipeError`.
+    """
     start, ended = time.monotonic(), threading.Event()
 
     def write() -> None:
@@ -201,7 +204,13 @@ def _reported(stats: StreamStats) -> Iterator[None]:
         while not ended.wait(REPORT_EVERY_S):
             write()
 
-    watcher = threading.Thread(target=watch, name="report", daemon=True)
+    def watch_until_unread() -> None:
+        try:
+            watch()
+        except BrokenPipeError:
+            control.finish.set()
+
+    watcher = threading.Thread(target=watch_until_unread, name="report", daemon=True)
     watcher.start()
     try:
         yield
