@@ -10,10 +10,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
+
+from common.interrupts import EXIT_INTERRUPTED
 
 MARK: Final = "compiled"
 TINY: Final = (
@@ -21,6 +24,7 @@ TINY: Final = (
 )
 LENGTH: Final = 5
 TELL_EVERY_S: Final = 30.0
+_AS_CHILD: Final = "--as-child"
 
 
 def ensure_compiled(report: Callable[[str], None]) -> None:
@@ -29,18 +33,18 @@ def ensure_compiled(report: Callable[[str], None]) -> None:
     if mark is None or mark.exists():
         return
     began = time.monotonic()
-    report("compiling for the first time after an installation or update; this takes a minute or two")
     try:
-        process = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.DEVNULL)
+        process = subprocess.Popen([sys.executable, "-m", __name__, _AS_CHILD], stdin=subprocess.PIPE)
     except OSError as error:
         report(f"cannot be compiled beforehand ({error}); every stream does it now")
         return
-    try:
-        while not _ended(process):
-            report(f"still compiling after {time.monotonic() - began:.0f} s; games are played afterwards")
-    finally:
-        process.kill()
-        process.wait()
+    with process:
+        try:
+            report("compiling for the first time after an installation or update; this takes a minute or two")
+            while not _ended(process):
+                report(f"still compiling after {time.monotonic() - began:.0f} s; games are played afterwards")
+        finally:
+            process.kill()
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:
@@ -96,6 +100,14 @@ def main() -> None:
         mark.touch()
 
 
+def _end_with_the_parent() -> None:
+    """Nothing ever comes on stdin: it ends when the parent does, whatever ended that."""
+    sys.stdin.buffer.read(1)
+    os._exit(EXIT_INTERRUPTED)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == [_AS_CHILD]:
+        threading.Thread(target=_end_with_the_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it quietly; the parent has the say
     main()
