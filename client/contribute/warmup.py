@@ -24,13 +24,13 @@ TINY: Final = (
 )
 LENGTH: Final = 5
 TELL_EVERY_S: Final = 30.0
+_FOLDER: Final = "NUMBA_CACHE_DIR"
 _AS_CHILD: Final = "--as-child"
 
 
 def ensure_compiled(report: Callable[[str], None]) -> None:
     """Compile in a process of its own unless that was done; a failure is left to the children, who will tell it."""
-    mark = _mark()
-    if mark is None or mark.exists():
+    if not os.environ.get(_FOLDER) or _is_done():
         return
     began = time.monotonic()
     try:
@@ -56,9 +56,26 @@ def _ended(process: subprocess.Popen[bytes]) -> bool:
     return True
 
 
-def _mark() -> Path | None:
-    folder = os.environ.get("NUMBA_CACHE_DIR")
-    return Path(folder) / MARK if folder else None
+def _mark() -> Path:
+    return Path(os.environ[_FOLDER]) / MARK
+
+
+def _is_done() -> bool:
+    try:
+        return _mark().exists()
+    except OSError:  # of a folder that cannot be entered
+        return False
+
+
+def _note_done() -> None:
+    """So that the next start does not look again; a full disk costs that, and a line."""
+    try:
+        _mark().touch()
+    except OSError as error:
+        sys.stderr.write(
+            f"that everything is compiled cannot be noted in {_mark()} ({error.strerror or error});"
+            " the next start looks again\n"
+        )
 
 
 def main() -> None:
@@ -95,9 +112,8 @@ def main() -> None:
         stats=StreamStats(),
         until_empty=True,
     )
-    mark = _mark()
-    if mark is not None:
-        mark.touch()
+    if os.environ.get(_FOLDER):
+        _note_done()
 
 
 def _end_with_the_parent() -> None:

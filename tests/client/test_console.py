@@ -132,6 +132,32 @@ def test_a_long_compilation_says_that_it_goes_on(tmp_path: Path, monkeypatch: py
     assert lines == []
 
 
+def test_a_mark_that_cannot_be_made_costs_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    warmup._note_done()
+    assert (tmp_path / warmup.MARK).exists()
+    assert capfd.readouterr().err == ""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / warmup.MARK))  # in which nothing can be
+    warmup._note_done()
+    told = capfd.readouterr().err
+    assert "cannot be noted in" in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(5, "Input/output error")])
+def test_a_mark_that_cannot_be_looked_for_is_none(
+    error: OSError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Path) -> bool:
+        raise error
+
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(Path, "exists", fails)
+    assert not warmup._is_done()
+
+
 def test_a_console_that_nobody_reads_ends_nothing() -> None:
     reading, writing = os.pipe()
     os.close(reading)
