@@ -26,7 +26,7 @@ from nets.losses import RECIPES, Recipe
 from nets.optimizer import DivergedError
 from nets.places import CHECKPOINTS, CURRENT, exit_code
 from nets.train_command import add_train
-from nets.validation import RowLosses, compare, joined, row_losses_in_parts
+from nets.validation import RowLosses, compare, joined, row_losses_in_parts, sound_in_both
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -109,11 +109,12 @@ def _import(options: argparse.Namespace) -> int:
 def _evaluate(options: argparse.Namespace) -> int:
     device, found = device_of(options.device), load_net(source_of(options.net))
     rows = _rows(options)
-    means = _losses("evaluate", found, rows, Recipe(options.recipe), device).means()
+    losses, left_out = _losses("evaluate", found, rows, Recipe(options.recipe), device).sound()
+    count, means = _counted(rows, left_out), losses.means()
     if options.json:
-        print(json.dumps({"rows": rows.count, "losses": means}))
+        print(json.dumps({"rows": count, "left_out": left_out, "losses": means}))
         return 0
-    print(f"{rows.count:,} rows")
+    print(f"{count:,} rows{_told(left_out)}")
     for name, value in means.items():
         print(f"{name:26} {value:10.4f}")
     return 0
@@ -122,6 +123,19 @@ def _evaluate(options: argparse.Namespace) -> int:
 def _rows(options: argparse.Namespace) -> Rows:
     with announced("reading the rows"):
         return newest_rows(DataFolder(options.data), options.max_rows, options.length)
+
+
+def _counted(rows: Rows, left_out: int) -> int:
+    """How many rows are left. ``ValueError`` if none is."""
+    if left_out == rows.count:
+        raise ValueError(
+            f"the losses on all {rows.count:,} rows are not finite, or absurd: nothing can be said of them"
+        )
+    return rows.count - left_out
+
+
+def _told(left_out: int) -> str:
+    return f" ({left_out:,} more are left out, whose losses are not finite, or absurd)" if left_out else ""
 
 
 def _losses(what: str, found: LoadedNet, rows: Rows, recipe: Recipe, device: torch.device) -> RowLosses:
@@ -142,11 +156,12 @@ def _compare(options: argparse.Namespace) -> int:
     first, second = (
         _losses(f"net {number} of 2", found, rows, recipe, device) for number, found in enumerate(nets, start=1)
     )
-    table = compare(first, second)
+    first, second, left_out = sound_in_both(first, second)
+    count, table = _counted(rows, left_out), compare(first, second)
     if options.json:
-        print(json.dumps({"rows": rows.count, "terms": [dataclasses.asdict(term) for term in table]}))
+        print(json.dumps({"rows": count, "left_out": left_out, "terms": [dataclasses.asdict(term) for term in table]}))
         return 0
-    print(f"{rows.count:,} rows; the difference is second minus first, ± its standard error")
+    print(f"{count:,} rows{_told(left_out)}; the difference is second minus first, ± its standard error")
     print(f"{'':26} {'first':>10} {'second':>10} {'difference':>10}")
     for term in table:
         print(

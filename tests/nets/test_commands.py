@@ -94,8 +94,9 @@ def test_a_training_reports_losses_on_files_that_it_does_not_train_on(
 def test_a_tensor_of_an_edge_that_no_file_has_is_refused(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert train(data, tmp_path / "run", 8, "--net", "b2c16-bn", "--length", "40") == 1
-    assert "must be 2 to 39, not 40" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        train(data, tmp_path / "run", 8, "--net", "b2c16-bn", "--length", "40")
+    assert "--length: must be a whole number from 2 to 39, not '40'" in capsys.readouterr().err
 
 
 def test_a_training_that_cannot_begin_leaves_its_folder_free(
