@@ -45,4 +45,4 @@ def _is_stuck(stream: TextIO | None) -> bool:
         return False
     poller = select.poll()  # unbuffered, nothing is left to be flushed
     poller.register(stream.fileno(), 0)
-    return bool(poller.poll(0))
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poller.poll(0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,6 @@ def unread() -> int:
         ("-m client gtp --help", ""),
         ("-m client gtp --model random", "name\nversion\nquit\n"),
         ("-m nets info --help", ""),
-        ("-m nets evaluate --help", ""),
         ("manage.py help", ""),
     ],
 )
@@ -50,7 +50,7 @@ def test_commands_that_nobody_reads(words: str, given: str, unbuffered: str) -> 
         )
     finally:
         os.close(writing)
-    assert done.stderr == b""
+    assert not re.search(b"Traceback|Broken pipe|ignored", done.stderr), done.stderr
     assert done.returncode == EXIT_UNREAD or "--help" in words  # of which argparse swallows every error
 
 
