@@ -7,6 +7,8 @@ import os
 import sys
 from typing import Final
 
+from common.pipes import ends_with_its_reader
+
 WITHOUT_ENVIRONMENT: Final = (
     "check",
     "collectstatic",
@@ -53,4 +55,4 @@ def _say(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    sys.exit(ends_with_its_reader(lambda: main(sys.argv)))

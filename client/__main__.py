@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from common.interrupts import EXIT_INTERRUPTED, interrupts_end_the_program
+from common.pipes import ends_with_its_reader
 
 DEFAULT: Final = "contribute"
 COMMANDS: Final = {
@@ -70,4 +71,4 @@ def guarded(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(guarded(sys.argv[1:]))
+    raise SystemExit(ends_with_its_reader(lambda: guarded(sys.argv[1:])))

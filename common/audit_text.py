@@ -172,6 +172,8 @@ def _check_komi(
         reach += 0.5 if reach > 0 else 0.0
         low, high = max(low, init.komi_mean - reach), min(high, init.komi_mean + reach)
         low, high = min(low, most), max(high, -most)
+        if record.stones and _has_handicap(init) and init.handicap_komi_interp_zero_prob > 0:  # a share of it may stay
+            low, high = min(low, 0.0), max(high, 0.0)
     avoids_integers = 0.5 if init.komi_allow_integer_prob < 1 else 0.0
     komi = record.rules.komi
     findings.expect(
@@ -183,7 +185,10 @@ def _check_komi(
 
 
 def _has_plain_komi(record: GameRecord, init: GameInitParameters, selfplay: SelfplayParameters | None) -> bool:
-    """Whether komi is its mean with noise; else a search may have made it fair, or it came with the position."""
+    """Whether komi is its mean with noise, or a share of that.
+
+    Else a search may have made it fair, or it came with the position.
+    """
     assert record.info is not None
     if init.komi_mean is None or record.info.game_type not in _PLAIN:
         return False

@@ -1,9 +1,9 @@
 """From the bytes of an SGF file to its nodes: first the brackets are found, then the text between them is decoded.
 
 In most encodings a byte of a bracket is a bracket. In those of China and Japan it may be the second half of a
-character; a file in one of these that names it (``CA``) is decoded before it is parsed, and one that does not only
-where its bytes cannot be meant as they stand. So what a name is written in never decides how many properties there are,
-unless the file says so itself. Tokens and escapes are sgfmill's. Knows no property but ``CA``.
+character; a file in one of these that names it (``CA``) is decoded before it is parsed, unless that swallows
+properties, and one that does not only where its bytes cannot be meant as they stand. So what a name is written in never
+takes a property away. Tokens and escapes are sgfmill's. Knows no property but ``CA``.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ def main_line(data: bytes, max_nodes: int, warnings: list[str]) -> list[Properti
     if _fits(data, _UTF8) and not is_ascii_with_shifts:
         return _nodes(sgf_grammar.parse_sgf_game(data), max_nodes)
     nodes = _decoded_first(data, (declared,), max_nodes) if declared in _PARSED_AFTER_DECODING else None
-    if nodes is not None:
+    if nodes is not None and (
+        declared == _WITH_SHIFTS or _properties(nodes) >= _properties(_parsed(data, max_nodes) or [])
+    ):
         return nodes
     try:
         nodes = _nodes(sgf_grammar.parse_sgf_game(data), max_nodes)
@@ -111,12 +113,32 @@ def _decoded_first(data: bytes, encodings: tuple[str | None, ...], max_nodes: in
     for encoding in encodings:
         try:
             text = data.decode(encoding or _UTF8)
-            return _nodes(sgf_grammar.parse_sgf_game(text.encode(_UTF8, "replace")), max_nodes)
-        except TooManyNodes:
-            raise
-        except ValueError:  # UnicodeDecodeError is one
+        except UnicodeDecodeError:
             continue
+        nodes = _parsed(text.encode(_UTF8, "replace"), max_nodes)
+        if nodes is not None:
+            return nodes
     return None
+
+
+def _parsed(data: bytes, max_nodes: int) -> list[Properties] | None:
+    """The nodes of ``data`` as its bytes stand; None if they are no SGF."""
+    try:
+        return _nodes(sgf_grammar.parse_sgf_game(data), max_nodes)
+    except TooManyNodes:
+        raise
+    except ValueError:
+        return None
+
+
+def _properties(nodes: list[Properties]) -> int:
+    """How many properties there are.
+
+    Read in an encoding that is not its own, a text whose last letter is no ASCII swallows the bracket after it, and so
+    the next property. In its own encoding a character that has the byte of a bracket leaves no SGF if that is taken for
+    one: the bracket that ends the value is then one too many.
+    """
+    return sum(map(len, nodes))
 
 
 def _nodes(tree: sgf_grammar.Coarse_game_tree, max_nodes: int) -> list[Properties]:
@@ -142,6 +164,8 @@ def _in_utf8(nodes: list[Properties], declared: str | None, warnings: list[str])
     """The nodes with their text in UTF-8: from the declared encoding, or from the one that it looks like."""
     foreign = [value for node in nodes for values in node.values() for value in values if not value.isascii()]
     encoding = _encoding_of(b"\n".join(foreign), declared)
+    if declared not in (None, encoding, *_WESTERN):
+        warnings.append(f"the text is not in the encoding that CA names; it was read as {encoding.upper()}")
     converted = {value: value.decode(encoding, "replace") for value in foreign}
     if any("\ufffd" in text for text in converted.values()):
         warnings.append(f"the text is not all {encoding.upper()}; characters were replaced")

@@ -98,6 +98,7 @@ MAX_FORM_JSON_BYTES: Final = 4096
 MIN_DATA_BOARD_LENGTH: Final = 3
 MAX_GAME_LENGTH: Final = 50_000
 MAX_ROWS: Final = 10_000
+MAX_SEARCH_THREADS: Final = 16_384
 MAX_LEASE_SECONDS: Final = 30 * 24 * 3600
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -171,7 +172,7 @@ class RunInfo(RunReference):
     data_board_len: Annotated[StrictInt, Field(ge=MIN_DATA_BOARD_LENGTH, le=MAX_LENGTH)]
     """Edge of the tensors in the npz file, whatever the size of the board."""
     inputs_version: Annotated[StrictInt, Field(ge=3, le=INPUTS_VERSION)]
-    max_search_threads_allowed: Annotated[StrictInt, Field(ge=1, le=16384)]
+    max_search_threads_allowed: Annotated[StrictInt, Field(ge=1, le=MAX_SEARCH_THREADS)]
     """Promise that no task asks for more ``numSearchThreads``."""
 
 
@@ -369,20 +370,20 @@ class ErrorAnswer(JsonMessage):
     code: ErrorCode
 
 
-_BY_PHRASE: Final = {
-    PHRASE_ALREADY_EXISTS: ErrorCode.ALREADY_STORED,
-    PHRASE_NO_LONGER_ENABLED: ErrorCode.DROP_GAME,
+_BY_FIELD: Final = {
+    "kg_game_uid": (PHRASE_ALREADY_EXISTS, ErrorCode.ALREADY_STORED),
+    "non_field_errors": (PHRASE_NO_LONGER_ENABLED, ErrorCode.DROP_GAME),
 }
-"""What katago-server means by a 400 whose JSON has these words."""
+"""What katago-server means by a 400 whose JSON has a list of texts under this name, one of them with these words."""
 
 
 def read_error(status: int, body: bytes | str) -> ErrorAnswer:
     """Make out what an answer of ``status`` >= 300 means, whoever sent it; never raises.
 
-    Our server's answers carry a code, and only that decides. For katago-server the code follows from the status and
-    the phrases: 401 and 403 with an explanation stop, and a 400 may be final for its game. What is not JSON comes from
-    neither (a proxy, a captive portal, a wrong address) and everything else may still succeed, so that no game and no
-    client is lost by a guess.
+    Our server's answers explain themselves and carry a code, and only that decides. For katago-server the code follows
+    from the status and the phrases in the fields where it puts them: 401 and 403 with an explanation stop, and a 400
+    may be final for its game. What has neither shape (of a proxy, a captive portal, a wrong address) and everything
+    else may still succeed, so that no game and no client is lost by a guess.
     """
     text = body if isinstance(body, str) else body.decode("utf-8", "replace")
     try:
@@ -391,16 +392,29 @@ def read_error(status: int, body: bytes | str) -> ErrorAnswer:
         decoded = None
     fields = decoded if isinstance(decoded, dict) else {}
     explained = next((fields[key] for key in ("detail", "error") if isinstance(fields.get(key), str)), "").strip()
-    detail = explained or f"the server answered with status {status} and no explanation"
     try:
-        return ErrorAnswer(detail=detail, code=ErrorCode(fields["code"]))
+        return ErrorAnswer(detail=explained, code=ErrorCode(fields["code"]))
     except (KeyError, ValueError, TypeError):
         pass
-    if status == 400 and isinstance(decoded, (dict, list)):
-        for phrase, code in _BY_PHRASE.items():
-            if phrase in text:
-                return ErrorAnswer(detail=detail, code=code)
+    told = _told_of_the_game(fields) if status == 400 else None
+    if told is not None:
+        return told
+    detail = explained or f"the server answered with status {status} and no explanation"
     return ErrorAnswer(detail=detail, code=ErrorCode.STOP if explained and status in (401, 403) else ErrorCode.RETRY)
+
+
+def _told_of_the_game(fields: dict[str, object]) -> ErrorAnswer | None:
+    """What katago-server says of an uploaded game for good; None if it does not.
+
+    That the data "possibly" exist, its answer to two equal uploads at the same moment, is not for good: the next try
+    finds the game.
+    """
+    for name, (phrase, code) in _BY_FIELD.items():
+        messages = fields.get(name)
+        for message in messages if isinstance(messages, list) else []:
+            if isinstance(message, str) and phrase in message:
+                return ErrorAnswer(detail=message, code=code)
+    return None
 
 
 # --------------------------------------------------------------------------------------------------------------------

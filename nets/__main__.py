@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from common.interrupts import interrupts_end_the_program
+from common.pipes import ends_with_its_reader
 from common.progress import announced
 from nets import info
 
@@ -19,4 +20,4 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(ends_with_its_reader(lambda: main(sys.argv[1:])))

@@ -5,13 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
-
-from common.arguments import positive
-
-_MOST_THREADS: Final = 1024
 
 
 class Help(argparse.ArgumentDefaultsHelpFormatter):
@@ -37,20 +33,6 @@ def share(text: str) -> float:
     if not 0 <= number < math.inf:
         raise argparse.ArgumentTypeError(f"must be a number from 0, not {text!r}")
     return number
-
-
-def seed(text: str) -> int:
-    """A whole number that every random generator takes."""
-    if not (text.isascii() and text.isdecimal() and int(text) < 1 << 63):
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 2^63 - 1, not {text!r}")
-    return int(text)
-
-
-def threads(text: str) -> int:
-    """A number of threads that torch survives."""
-    if positive(text) > _MOST_THREADS:
-        raise argparse.ArgumentTypeError(f"must be at most {_MOST_THREADS}, not {text!r}")
-    return int(text)
 
 
 def output_folder(text: str) -> Path:

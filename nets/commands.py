@@ -13,11 +13,11 @@ from pathlib import Path
 
 import torch
 
-from common.arguments import positive
+from common.arguments import positive, threads, whole
 from common.progress import Progress, announced
-from common.rows import Rows
+from common.rows import MAX_LENGTH, MIN_LENGTH, Rows
 from nets import info
-from nets.command_line import command, device_of, threads
+from nets.command_line import command, device_of
 from nets.data.files import DataFolder, newest_rows
 from nets.info import source_of
 from nets.train_command import add_train
@@ -26,7 +26,7 @@ from nets.training.export import LoadedNet, export_net, load_net
 from nets.training.losses import RECIPES, Recipe
 from nets.training.optimizer import DivergedError
 from nets.training.places import CHECKPOINTS, CURRENT, exit_code
-from nets.training.validation import RowLosses, compare, joined, row_losses_in_parts
+from nets.training.validation import RowLosses, compare, joined, row_losses_in_parts, sound_in_both
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -81,7 +81,9 @@ def _add_rows(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=Path, nargs="+", help="folders of .npz files")
     parser.add_argument("--recipe", choices=RECIPES, default="today")
     parser.add_argument("--max-rows", type=positive, default=50_000, help="the newest files up to this many rows")
-    parser.add_argument("--length", type=positive, help="edge of the rows' tensor (that of the newest file)")
+    parser.add_argument(
+        "--length", type=whole(MIN_LENGTH, MAX_LENGTH), help="edge of the rows' tensor (that of the newest file)"
+    )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
 
@@ -107,11 +109,12 @@ def _import(options: argparse.Namespace) -> int:
 def _evaluate(options: argparse.Namespace) -> int:
     device, found = device_of(options.device), load_net(source_of(options.net))
     rows = _rows(options)
-    means = _losses("evaluate", found, rows, Recipe(options.recipe), device).means()
+    losses, left_out = _losses("evaluate", found, rows, Recipe(options.recipe), device).sound()
+    count, means = _counted(rows, left_out), losses.means()
     if options.json:
-        print(json.dumps({"rows": rows.count, "losses": means}))
+        print(json.dumps({"rows": count, "left_out": left_out, "losses": means}))
         return 0
-    print(f"{rows.count:,} rows")
+    print(f"{count:,} rows{_told(left_out)}")
     for name, value in means.items():
         print(f"{name:26} {value:10.4f}")
     return 0
@@ -120,6 +123,19 @@ def _evaluate(options: argparse.Namespace) -> int:
 def _rows(options: argparse.Namespace) -> Rows:
     with announced("reading the rows"):
         return newest_rows(DataFolder(options.data), options.max_rows, options.length)
+
+
+def _counted(rows: Rows, left_out: int) -> int:
+    """How many rows are left. ``ValueError`` if none is."""
+    if left_out == rows.count:
+        raise ValueError(
+            f"the losses on all {rows.count:,} rows are not finite, or absurd: nothing can be said of them"
+        )
+    return rows.count - left_out
+
+
+def _told(left_out: int) -> str:
+    return f" ({left_out:,} more are left out, whose losses are not finite, or absurd)" if left_out else ""
 
 
 def _losses(what: str, found: LoadedNet, rows: Rows, recipe: Recipe, device: torch.device) -> RowLosses:
@@ -140,11 +156,12 @@ def _compare(options: argparse.Namespace) -> int:
     first, second = (
         _losses(f"net {number} of 2", found, rows, recipe, device) for number, found in enumerate(nets, start=1)
     )
-    table = compare(first, second)
+    first, second, left_out = sound_in_both(first, second)
+    count, table = _counted(rows, left_out), compare(first, second)
     if options.json:
-        print(json.dumps({"rows": rows.count, "terms": [dataclasses.asdict(term) for term in table]}))
+        print(json.dumps({"rows": count, "left_out": left_out, "terms": [dataclasses.asdict(term) for term in table]}))
         return 0
-    print(f"{rows.count:,} rows; the difference is second minus first, ± its standard error")
+    print(f"{count:,} rows{_told(left_out)}; the difference is second minus first, ± its standard error")
     print(f"{'':26} {'first':>10} {'second':>10} {'difference':>10}")
     for term in table:
         print(

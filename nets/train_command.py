@@ -15,15 +15,16 @@ from typing import Any, Final
 
 import torch
 
-from common.arguments import positive
+from common.arguments import positive, seed, whole
 from common.files import LockedError, lock
 from common.npz import RowsError
+from common.rows import MAX_LENGTH, MIN_LENGTH
 from nets.architecture.config import base_names, named, suffix_names
 from nets.architecture.model import Net
-from nets.command_line import command, device_of, output_folder, seed, share
+from nets.command_line import command, device_of, output_folder, share
 from nets.data.files import DataFolder, any_rows, no_rows
 from nets.training.checkpoint import CheckpointFolder
-from nets.training.config import Precision, TrainConfig, recipe_config
+from nets.training.config import MAX_BATCH, Precision, TrainConfig, recipe_config
 from nets.training.export import load_net
 from nets.training.losses import RECIPES, all_terms
 from nets.training.metrics import JsonLines
@@ -49,8 +50,10 @@ def add_train(commands: Any) -> None:
     start.add_argument("--start-from", type=Path, help="a net file to go on from")
     train.add_argument("--recipe", choices=RECIPES, default="today", help="losses, optimiser and window together")
     train.add_argument("--samples", type=positive, required=True, help="train until this many, earlier runs included")
-    train.add_argument("--length", type=positive, help="edge of the tensor (that of the oldest file)")
-    train.add_argument("--batch", type=positive, default=256, help="joint batch of all processes")
+    train.add_argument(
+        "--length", type=whole(MIN_LENGTH, MAX_LENGTH), help="edge of the tensor (that of the oldest file)"
+    )
+    train.add_argument("--batch", type=whole(1, MAX_BATCH), default=256, help="joint batch of all processes")
     train.add_argument("--seed", type=seed, default=1, help="of the first weights and of the order of rows")
     train.add_argument("--optimizer", type=Kind, choices=list(Kind), help="the recipe's, which is sgd")
     train.add_argument("--rate-scale", type=share, default=1.0, help="multiplies the learning rate")

@@ -111,8 +111,11 @@ def refuse_oversized_body(request: Request) -> None:
 
     Raises:
         GameRefused: the Content-Length is above the protocol's limit.
-        ParseError: it is no number.
+        ParseError: it is no number, or a web server that takes bodies in chunks has let one through, of which the
+            program would see nothing.
     """
+    if request.META.get("HTTP_TRANSFER_ENCODING"):
+        raise exceptions.ParseError("this server takes no body in chunks: a proxy must send it with its Content-Length")
     told = str(request.META.get("CONTENT_LENGTH") or 0)
     if not re.fullmatch(r"[0-9]{1,15}", told):
         raise exceptions.ParseError("the header Content-Length is not a number of bytes")

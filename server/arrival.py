@@ -1,7 +1,7 @@
 """What has arrived of an HTTP/1 request: enough to answer it, not yet enough, or what will not be waited for.
 
-Only the length is looked at; whatever is odd otherwise is left to the web server's own parser, which refuses it without
-reading on. Knows nothing of sockets.
+Only what says where the body ends is looked at; whatever is odd otherwise is left to the web server's own parser,
+which refuses it without reading on. Knows nothing of sockets.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Final
 
 from common.wire import MAX_BODY_BYTES, ErrorAnswer, ErrorCode
+from server.chunks import BodyTooLarge, Chunks, MalformedChunks
 from server.errors import GameRefused
 
 MAX_HEAD_BYTES: Final = 64 * 1024
@@ -44,15 +45,27 @@ TOO_SLOW: Final = Refusal(HTTPStatus.REQUEST_TIMEOUT)
 
 
 class Arrival:
-    """The bytes of one request, and of what came directly after it."""
+    """The bytes of one request, and of what came directly after it.
+
+    A body in chunks, as some proxies send everything, is put together, and the head is given its length: the program
+    behind takes no other.
+    """
 
     def __init__(self) -> None:
         self.data = bytearray()
         self._whole: int | None = None
         """Bytes of the request, once its head says so."""
+        self._chunks: Chunks | None = None
+        """The body, once the head says that it comes in chunks; `data` is the head until it is whole."""
+
+    def waiting_bytes(self) -> int:
+        """How much memory this takes."""
+        return len(self.data) + (len(self._chunks.body) + len(self._chunks.rest) if self._chunks else 0)
 
     def add(self, piece: bytes) -> Next | Refusal:
         """Take what arrived now; costs time in proportion to it, not to what came before."""
+        if self._chunks is not None:
+            return self._add_to_chunks(self._chunks, piece, Next.WAIT)
         looked_at = max(0, len(self.data) - len(_END) + 1)
         self.data += piece
         said = Next.WAIT
@@ -64,36 +77,71 @@ class Arrival:
             length, welcome = _read_head(bytes(self.data[:end]))
             if isinstance(length, Refusal):
                 return length
-            self._whole = end + len(_END) + length
             said = Next.CONTINUE if welcome else Next.WAIT
+            if length is None:
+                began = bytes(self.data[end + len(_END) :])
+                del self.data[end:]
+                self._chunks = Chunks(MAX_BODY_BYTES)
+                return self._add_to_chunks(self._chunks, began, said)
+            self._whole = end + len(_END) + length
         return Next.ANSWER if len(self.data) >= self._whole else said
 
+    def _add_to_chunks(self, chunks: Chunks, piece: bytes, said: Next) -> Next | Refusal:
+        try:
+            if not chunks.add(piece):
+                return said
+        except BodyTooLarge:
+            return _too_large()
+        except MalformedChunks as error:
+            return Refusal(HTTPStatus.BAD_REQUEST, _json(f"the chunks of the body are malformed: {error}"))
+        head = [line for line in bytes(self.data).split(b"\r\n") if _name(line) != b"transfer-encoding"]
+        head.append(b"Content-Length: %d" % len(chunks.body))
+        self.data = bytearray(b"\r\n".join(head) + _END) + chunks.body + chunks.rest
+        self._chunks = None
+        return Next.ANSWER
 
-def _read_head(head: bytes) -> tuple[int | Refusal, bool]:
-    """Bytes that the body has, or why it is not waited for; whether the client waits to be told to send it."""
-    lengths, welcome = [], False
-    for line in head.split(b"\r\n")[1:]:
-        name, _, value = line.partition(b":")
-        match name.lower():
+
+def _name(line: bytes) -> bytes:
+    return line.partition(b":")[0].lower()
+
+
+def _read_head(head: bytes) -> tuple[int | Refusal | None, bool]:
+    """Bytes that the body has, None if it comes in chunks, or why it is not waited for.
+
+    And whether the client waits to be told to send it.
+    """
+    first, *lines = head.split(b"\r\n")
+    lengths, encodings, welcome = [], [], False
+    for line in lines:
+        value = line.partition(b":")[2].strip()
+        match _name(line):
             case b"transfer-encoding":
-                return _refusal(HTTPStatus.LENGTH_REQUIRED), False
+                encodings.append(value.lower())
             case b"content-length":
-                lengths.append(value.strip())
+                lengths.append(value)
             case b"expect":
-                welcome = value.strip().lower() == b"100-continue"
+                welcome = value.lower() == b"100-continue"
+    if encodings:
+        # With a length besides, or from HTTP/1.0, what stands before us may see another end than we do.
+        plain = encodings == [b"chunked"] and not lengths and first.endswith(b" HTTP/1.1")
+        return None if plain else _refusal(HTTPStatus.LENGTH_REQUIRED), welcome
     # Several lengths, or one that is none: the parser's own refusal.
     if len(lengths) != 1 or not lengths[0].isdigit():
         return 0, welcome
     digits = lengths[0].lstrip(b"0") or b"0"
     if len(digits) > len(str(MAX_BODY_BYTES)) or int(digits) > MAX_BODY_BYTES:
-        refused = GameRefused(f"the request has more than the {MAX_BODY_BYTES} bytes that are allowed")
-        return Refusal(HTTPStatus(refused.status), _json(str(refused), refused.code)), False
+        return _too_large(), False
     return int(digits), welcome
 
 
+def _too_large() -> Refusal:
+    refused = GameRefused(f"the request has more than the {MAX_BODY_BYTES} bytes that are allowed")
+    return Refusal(HTTPStatus(refused.status), _json(str(refused), refused.code))
+
+
 def _refusal(status: HTTPStatus) -> Refusal:
-    return Refusal(status, _json(f"{status.phrase.lower()}: {status.description.lower()}", ErrorCode.RETRY))
+    return Refusal(status, _json(f"{status.phrase.lower()}: {status.description.lower()}"))
 
 
-def _json(detail: str, code: ErrorCode) -> bytes:
+def _json(detail: str, code: ErrorCode = ErrorCode.RETRY) -> bytes:
     return ErrorAnswer(detail=detail, code=code).to_json().encode()

@@ -170,7 +170,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             case Refusal() as refusal:
                 self._refuse(waiting, refusal)
             case Next.WAIT:
-                if sum(len(other.arrival.data) for other in self._waiting) > MAX_WAITING_BYTES:
+                if sum(other.arrival.waiting_bytes() for other in self._waiting) > MAX_WAITING_BYTES:
                     self._drop(min(self._waiting, key=lambda other: other.began))
 
     def _answer(self, waiting: _Waiting) -> None:

@@ -16,6 +16,7 @@ from client.engine.gtp_commands import Engine, GtpSettings
 from client.engine.gtp_protocol import any_bytes, lines_of, serve
 from client.engine.gtp_search import EngineSearch
 from client.networks import evaluator_loader, network_of
+from common.arguments import seed, threads
 from common.config_text import ConfigError
 from common.interrupts import interrupts_end_the_program
 from common.parameters import parse_engine
@@ -32,9 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="settings by KataGo's names, such as maxVisits=400,preventCleanupPhase=false",
     )
     parser.add_argument("--device", default="cpu", help="cpu, or cuda with a number as in cuda:0 (default cpu)")
-    parser.add_argument("--threads", type=int, default=1, metavar="T", help="threads of a CPU evaluator (default 1)")
+    parser.add_argument(
+        "--threads", type=threads, default=1, metavar="T", help="threads of a CPU evaluator (default 1)"
+    )
     add_precision(parser)
-    parser.add_argument("--seed", type=int, metavar="S", help="same seed, same moves (default: drawn)")
+    parser.add_argument("--seed", type=seed, metavar="S", help="same seed, same moves (default: drawn)")
 
 
 def run(options: argparse.Namespace, lines: Iterable[str] | None = None, output: TextIO | None = None) -> int:
@@ -53,9 +56,9 @@ def _run(options: argparse.Namespace, lines: Iterable[str], output: TextIO) -> i
     except (ConfigError, NetFileError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    seed = options.seed if options.seed is not None else random.SystemRandom().getrandbits(63)
+    drawn = options.seed if options.seed is not None else random.SystemRandom().getrandbits(63)
     load = evaluator_loader(options.device, options.threads, options.use_fp16 or settings.use_fp16)
-    search = EngineSearch(network, load, search_parameters, seed)
+    search = EngineSearch(network, load, search_parameters, drawn)
     try:
         engine = Engine(settings, search)
         serve(engine.commands, lines, output)

@@ -24,7 +24,7 @@ from client.games.folder import GameFolder
 from client.games.orders import FinishedGame, GameOrder
 from client.games.stream import StreamControl, StreamStats, play_stream
 from client.networks import evaluator_loader
-from common.arguments import positive
+from common.arguments import games_at_once, positive, seed, threads
 from common.config_text import ConfigError
 from common.interrupts import EXIT_INTERRUPTED
 from common.parameters import TextKind, completed
@@ -45,12 +45,14 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
         help="configuration text, or what it changes in ours",
     )
     parser.add_argument("--games", type=positive, required=True, metavar="N", help="how many games to play")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same games (default 0)")
+    parser.add_argument("--seed", type=seed, default=0, metavar="S", help="same seed, same games (default 0)")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for sgfs and tdata")
-    parser.add_argument("--parallel-games", type=positive, default=32, metavar="G", help="games at once (default 32)")
+    parser.add_argument(
+        "--parallel-games", type=games_at_once, default=32, metavar="G", help="games at once (default 32)"
+    )
     parser.add_argument("--device", default="cpu", help="cpu, or cuda with a number as in cuda:0 (default cpu)")
     parser.add_argument(
-        "--threads", type=positive, default=1, metavar="T", help="threads of a CPU evaluator (default 1)"
+        "--threads", type=threads, default=1, metavar="T", help="threads of a CPU evaluator (default 1)"
     )
     add_precision(parser)
 
@@ -109,7 +111,7 @@ def play_into_folder(
         folder.add(game)
         take(game)
 
-    with _reported(stats), _stopped_by_interrupts(control, stats):
+    with _reported(stats, control), _stopped_by_interrupts(control, stats):
         try:
             try:
                 play_stream(
@@ -146,8 +148,11 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def _reported(stats: StreamStats) -> Iterator[None]:
-    """Within, a line every now and then says how many games there are and how fast they come; one more at the end."""
+def _reported(stats: StreamStats, control: StreamControl) -> Iterator[None]:
+    """Within, a line every now and then says how many games there are and how fast they come; one more at the end.
+
+    Where nobody reads them any more, the running games are finished, and the last line raises `BrokenPipeError`.
+    """
     start, ended = time.monotonic(), threading.Event()
 
     def write() -> None:
@@ -164,7 +169,13 @@ def _reported(stats: StreamStats) -> Iterator[None]:
         while not ended.wait(REPORT_EVERY_S):
             write()
 
-    watcher = threading.Thread(target=watch, name="report", daemon=True)
+    def watch_until_unread() -> None:
+        try:
+            watch()
+        except BrokenPipeError:
+            control.finish.set()
+
+    watcher = threading.Thread(target=watch_until_unread, name="report", daemon=True)
     watcher.start()
     try:
         yield

@@ -109,6 +109,8 @@ def run(options: argparse.Namespace) -> int:
 
         orders = (_order(number, options.seed, text, first, second, length) for number in range(options.games))
         play_into_folder(orders, options, take)
+    except BrokenPipeError:  # whoever reads has enough: no fault to be told (`common.pipes`)
+        raise
     except (ConfigError, OSError, ValueError) as error:
         sys.stderr.write(f"match: {error}\n")
         return 1

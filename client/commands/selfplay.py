@@ -8,8 +8,9 @@ import sys
 from client.commands.local import add_common_arguments, config_of, explained, game_seed, play_into_folder
 from client.games.orders import GameOrder
 from client.networks import network_of
-from common.arguments import positive
+from common.arguments import whole
 from common.config_text import ConfigError
+from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.parameters import parse_selfplay
 
 
@@ -17,7 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--model", required=True, metavar="FILE|random", help="network file, or random for none")
     parser.add_argument(
-        "--length", type=positive, metavar="L", help="edge of the tensors (default: the longest board side)"
+        "--length",
+        type=whole(MIN_LENGTH, MAX_LENGTH),
+        metavar="L",
+        help="edge of the tensors (default: the longest board side)",
     )
     add_common_arguments(parser)
 
@@ -35,6 +39,8 @@ def run(options: argparse.Namespace) -> int:
             for number in range(options.games)
         )
         play_into_folder(orders, options, lambda game: None)
+    except BrokenPipeError:  # whoever reads has enough: no fault to be told (`common.pipes`)
+        raise
     except (ConfigError, OSError, ValueError) as error:
         sys.stderr.write(f"selfplay: {error}\n")
         return 1

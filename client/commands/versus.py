@@ -20,8 +20,9 @@ from client.commands.match import Score
 from client.networks import RANDOM_MODEL, evaluator_loader, network_of
 from client.search.parameters import to_record
 from client.search.pool import SearchPool
-from common.arguments import positive
+from common.arguments import games_at_once, positive, seed, threads, whole
 from common.config_text import ConfigError, overlay
+from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.go.game import Game
 from common.go.points import BLACK, WHITE, to_vertex
 from common.go.rules import Rules
@@ -125,14 +126,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", required=True, help="command of the other program, in one word")
     parser.add_argument("--config", type=Path, required=True, help="KataGo configuration text of our search")
     parser.add_argument("--games", type=positive, default=100, help="how many games (default 100); colours alternate")
-    parser.add_argument("--size", type=int, default=19, help="board size (default 19)")
+    parser.add_argument("--size", type=whole(MIN_LENGTH, MAX_LENGTH), default=19, help="board size (default 19)")
     parser.add_argument("--komi", type=float, default=7.5)
     parser.add_argument("--rules", default="koPOSITIONALscoreAREAtaxNONEsui0", help="rules string, area scoring")
     parser.add_argument("--visits", type=positive, help="visits per move (default: the configuration's)")
-    parser.add_argument("--parallel-games", type=positive, default=8)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--parallel-games", type=games_at_once, default=8)
+    parser.add_argument("--seed", type=seed, default=0)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--threads", type=positive, default=1)
+    parser.add_argument("--threads", type=threads, default=1)
     add_precision(parser)
 
 
@@ -140,6 +141,8 @@ def run(options: argparse.Namespace) -> int:
     """Play; returns the exit code."""
     try:
         score = play_all(options, lambda line: say(line))
+    except BrokenPipeError:  # whoever reads has enough: no fault to be told (`common.pipes`)
+        raise
     except (ConfigError, EngineError, OSError, ValueError) as error:
         sys.stderr.write(f"versus: {error}\n")
         return 1

@@ -19,11 +19,10 @@ from contextlib import ExitStack
 from typing import Final
 
 import requests
-from rich.console import Console
 
 from client.contribute.api import ServerApi
 from client.contribute.child import ChildSettings
-from client.contribute.console import Totals, VolunteerConsole
+from client.contribute.console import LastingConsole, Totals, VolunteerConsole
 from client.contribute.devices import CPU, DeviceError, Stream, plan_streams
 from client.contribute.downloads import NetworkCache
 from client.contribute.errors import OutageError, ServerError
@@ -61,7 +60,7 @@ EXIT_GAVE_UP: Final = 1
 
 def run(arguments: argparse.Namespace) -> int:
     """Contribute until stopped; returns the exit code."""
-    console = VolunteerConsole(Console(file=sys.stdout))
+    console = VolunteerConsole(LastingConsole(file=sys.stdout))
     try:
         settings = load_settings(arguments)
         streams = plan_streams(

@@ -34,6 +34,14 @@ class Totals:
     """What each stream is doing, by its name."""
 
 
+class LastingConsole(Console):
+    """A console that is silent once nobody reads it; rich's own would end the thread that prints, or the program."""
+
+    def on_broken_pipe(self) -> None:
+        """Called in an ``except`` when the reader of a pipe has gone."""
+        self.quiet = True
+
+
 @dataclass
 class VolunteerConsole:
     """Prints from any thread. ``clock`` gives monotonic seconds."""

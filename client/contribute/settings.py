@@ -20,6 +20,7 @@ from typing import Final
 import platformdirs
 
 from common import config_text
+from common.arguments import MAX_GAMES_AT_ONCE
 from common.precision import Precision
 from common.text_files import TextError, read_text
 
@@ -136,7 +137,7 @@ def load_settings(arguments: argparse.Namespace, environment: Mapping[str, str] 
         password=values["password"],
         gpus=values["gpus"],
         cpu_streams=_integer(values, "cpuStreams", 0, 1024),
-        games_per_stream=_integer(values, "maxSimultaneousGames", 0, 16000),
+        games_per_stream=_integer(values, "maxSimultaneousGames", 0, MAX_GAMES_AT_ONCE),
         task_rep_factor=_integer(values, "taskRepFactor", 1, 64),
         only_rating=_boolean(values, "onlyPlayRatingMatches"),
         precision=_precision(values),

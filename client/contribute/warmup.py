@@ -10,10 +10,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
+
+from common.interrupts import EXIT_INTERRUPTED
 
 MARK: Final = "compiled"
 TINY: Final = (
@@ -21,26 +24,27 @@ TINY: Final = (
 )
 LENGTH: Final = 5
 TELL_EVERY_S: Final = 30.0
+_FOLDER: Final = "NUMBA_CACHE_DIR"
+_AS_CHILD: Final = "--as-child"
 
 
 def ensure_compiled(report: Callable[[str], None]) -> None:
     """Compile in a process of its own unless that was done; a failure is left to the children, who will tell it."""
-    mark = _mark()
-    if mark is None or mark.exists():
+    if not os.environ.get(_FOLDER) or _is_done():
         return
     began = time.monotonic()
-    report("compiling for the first time after an installation or update; this takes a minute or two")
     try:
-        process = subprocess.Popen([sys.executable, "-m", __name__], stdin=subprocess.DEVNULL)
+        process = subprocess.Popen([sys.executable, "-m", __name__, _AS_CHILD], stdin=subprocess.PIPE)
     except OSError as error:
         report(f"cannot be compiled beforehand ({error}); every stream does it now")
         return
-    try:
-        while not _ended(process):
-            report(f"still compiling after {time.monotonic() - began:.0f} s; games are played afterwards")
-    finally:
-        process.kill()
-        process.wait()
+    with process:
+        try:
+            report("compiling for the first time after an installation or update; this takes a minute or two")
+            while not _ended(process):
+                report(f"still compiling after {time.monotonic() - began:.0f} s; games are played afterwards")
+        finally:
+            process.kill()
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:
@@ -52,9 +56,26 @@ def _ended(process: subprocess.Popen[bytes]) -> bool:
     return True
 
 
-def _mark() -> Path | None:
-    folder = os.environ.get("NUMBA_CACHE_DIR")
-    return Path(folder) / MARK if folder else None
+def _mark() -> Path:
+    return Path(os.environ[_FOLDER]) / MARK
+
+
+def _is_done() -> bool:
+    try:
+        return _mark().exists()
+    except OSError:  # of a folder that cannot be entered
+        return False
+
+
+def _note_done() -> None:
+    """So that the next start does not look again; a full disk costs that, and a line."""
+    try:
+        _mark().touch()
+    except OSError as error:
+        sys.stderr.write(
+            f"that everything is compiled cannot be noted in {_mark()} ({error.strerror or error});"
+            " the next start looks again\n"
+        )
 
 
 def main() -> None:
@@ -92,11 +113,18 @@ def main() -> None:
         stats=StreamStats(),
         until_empty=True,
     )
-    mark = _mark()
-    if mark is not None:
-        mark.touch()
+    if os.environ.get(_FOLDER):
+        _note_done()
+
+
+def _end_with_the_parent() -> None:
+    """Nothing ever comes on stdin: it ends when the parent does, whatever ended that."""
+    sys.stdin.buffer.read(1)
+    os._exit(EXIT_INTERRUPTED)
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == [_AS_CHILD]:
+        threading.Thread(target=_end_with_the_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it quietly; the parent has the say
     main()

@@ -1,8 +1,8 @@
 """From files of rows to batches: chosen by the window, shuffled, cut, augmented.
 
 Knows how a pass over files is planned so that it can be resumed at any batch. Knows nothing of losses or of the server.
-Files: ``nets/data/files.py``; window: ``nets/data/window.py``; augmentation: ``nets/data/targets.py``. Specification:
-training.md 6 and 7.
+Files: ``nets/data/files.py``; window: ``nets/data/window.py``; augmentation:
+``nets/data/targets.py``. Specification: training.md 6 and 7.
 
 A *pass* goes once over a random choice of the window's files. Its *chunks* are groups of whole files that fit into
 memory together; the rows of a chunk are shuffled as one, and the next chunk is read meanwhile. What a batch holds

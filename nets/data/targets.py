@@ -2,8 +2,8 @@
 
 Knows which arrays and columns a target is read from (``common/rows.py`` names them, ``nets/architecture/heads.py`` says
 what each loss term compares with). Does not know the formulas (``nets/training/losses.py``) nor where rows come from
-(``nets/data/passes.py``). Specification: training.md 6 (augmentation), training-data.md 2 and 3 (targets), features.md
-6 (symmetries).
+(``nets/data/passes.py``). Specification: training.md 6 (augmentation), training-data.md 2 and 3 (targets),
+features.md 6 (symmetries).
 
 Shapes: N rows, L the tensor's edge, P = L·L + 1 moves, B score bins. A batch has the edge that its boards need, which
 may be less than that of the rows. All values are seen from the player to move.

@@ -1,7 +1,7 @@
 """How much data a run trains on: the growing window over its rows, and the bucket that limits reuse. Pure functions.
 
-Knows row counts only, no files (``nets/data/files.py``) and no steps (``nets/training/trainer.py``). Specification:
-training.md 7.
+Knows row counts only, no files (``nets/data/files.py``) and no steps (``nets/training/trainer.py``).
+Specification: training.md 7.
 """
 
 from __future__ import annotations

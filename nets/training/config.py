@@ -22,6 +22,9 @@ from nets.training.averaging import AveragingConfig
 from nets.training.losses import RECIPES, Recipe
 from nets.training.optimizer import OptimizerConfig
 
+MAX_BATCH: Final = 65_536
+"""Joint batch of all processes. The rows of one of this size take gigabytes before the net is asked."""
+
 
 class Precision(StrEnum):
     """Arithmetic of the trunk; heads and loss are always in float32."""
@@ -57,8 +60,10 @@ class TrainConfig:
     """Memory for the rows that are shuffled together; as much again is for those that are read meanwhile."""
 
     def __post_init__(self) -> None:
-        if self.batch < 1 or self.chunk_bytes < 1:
-            raise ValueError("batch and chunk_bytes must be positive")
+        if not 1 <= self.batch <= MAX_BATCH:
+            raise ValueError(f"batch must be 1 to {MAX_BATCH:,}, not {self.batch}")
+        if self.chunk_bytes < 1:
+            raise ValueError("chunk_bytes must be positive")
         if not MIN_LENGTH <= self.length <= MAX_LENGTH:
             raise ValueError(f"length, the edge of the tensor, must be {MIN_LENGTH} to {MAX_LENGTH}, not {self.length}")
         if not 0 <= self.validation_share < 1:

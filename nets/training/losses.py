@@ -1,8 +1,8 @@
 """The loss: each term of the heads' table as a formula, and the two recipes of weights by which they are summed.
 
-Knows the formulas of training.md 1 and nothing of where targets come from (``nets/data/targets.py``), of parameters
-(``nets/training/optimizer.py``) or steps (``nets/training/trainer.py``). Which terms exist, what they read and their
-weights stands in ``nets/architecture/heads.py``. Weight decay (terms 24 and 25) belongs to the optimiser.
+Knows the formulas of training.md 1 and nothing of where targets come from (``nets/data/targets.py``), of
+parameters (``nets/training/optimizer.py``) or steps (``nets/training/trainer.py``). Which terms exist, what they read
+and their weights stands in ``nets/architecture/heads.py``. Weight decay (terms 24 and 25) belongs to the optimiser.
 
 Every formula gives one number per row, [N]; the total is the sum over rows of row weight · term weight · formula times
 the recipe's coefficient. All are seen from the player to move.

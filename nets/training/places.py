@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from typing import Final
@@ -17,9 +16,8 @@ def exit_code(run: Callable[[], int]) -> int:
     """What ``run`` returns, or 1 with a message on standard error."""
     try:
         return run()
-    except BrokenPipeError:  # whoever reads, such as head, has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at its end
-        return 1
+    except BrokenPipeError:  # whoever reads has enough: no fault to be told (`common.pipes`)
+        raise
     except (ValueError, OSError, LookupError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1

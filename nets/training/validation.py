@@ -41,10 +41,18 @@ class RowLosses:
             if weight > 0
         }
 
+    def is_sound(self) -> Tensor:
+        """Whether all terms of a row are finite, and none is absurd; bool [N]."""
+        return ((self.values * self.weights).abs() <= _MOST_TERM).all(dim=0)
+
+    def of(self, kept: Tensor) -> RowLosses:
+        """Those of the rows where ``kept``, bool [N], says so."""
+        return RowLosses(self.names, self.values[:, kept], self.weights[:, kept])
+
     def sound(self) -> tuple[RowLosses, int]:
-        """Without the rows of which a term is not finite, or absurd; and how many those are."""
-        kept = ((self.values * self.weights).abs() <= _MOST_TERM).all(dim=0)
-        return RowLosses(self.names, self.values[:, kept], self.weights[:, kept]), int((~kept).sum())
+        """Without the rows that are not sound; and how many those are."""
+        kept = self.is_sound()
+        return self.of(kept), int((~kept).sum())
 
 
 def row_losses(
@@ -103,6 +111,12 @@ class Comparison:
     """Second minus first; negative where the second is better."""
     standard_error: float
     """Of the difference, rows taken as independent (rows of one game are not quite)."""
+
+
+def sound_in_both(first: RowLosses, second: RowLosses) -> tuple[RowLosses, RowLosses, int]:
+    """Of two nets on the same rows, without the rows that are not sound in both; and how many those are."""
+    kept = first.is_sound() & second.is_sound()
+    return first.of(kept), second.of(kept), int((~kept).sum())
 
 
 def compare(first: RowLosses, second: RowLosses) -> list[Comparison]:

@@ -15,12 +15,15 @@ from django.db import models
 from django.db.models import F, Q
 
 from common.go.basics import MAX_LENGTH
-from common.wire import INPUTS_VERSION, MIN_DATA_BOARD_LENGTH
+from common.wire import INPUTS_VERSION, MAX_LEASE_SECONDS, MAX_SEARCH_THREADS, MIN_DATA_BOARD_LENGTH
 from server.names import name_validator
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9]{1,16}$"
 """contribute-protocol.md 3: networks' names begin with it, so it has no hyphen."""
 NAME_ALLOWED: Final = "A run's name is 1 to 16 letters (A to Z, a to z) and digits, without blanks or other signs."
+
+MOST: Final = {"lease_seconds": MAX_LEASE_SECONDS, "max_search_threads_allowed": MAX_SEARCH_THREADS}
+"""What the protocol can say; beyond it no client would get a task."""
 
 SHARE: Final = (MinValueValidator(0.0), MaxValueValidator(1.0))
 
@@ -151,6 +154,11 @@ class Run(models.Model):
             field: "This is no number; give one from 0 to 1."
             for field in shares
             if isinstance(value := getattr(self, field), float) and math.isnan(value)  # passes every comparison
+        }
+        wrong |= {
+            field: f"The protocol has at most {most:,}."
+            for field, most in MOST.items()
+            if isinstance(value := getattr(self, field), int) and value > most
         }
         if self.next_architecture and self.next_architecture == self.architecture:
             wrong["next_architecture"] = "This is the architecture itself; name another, or leave it empty."

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from common.files import UNFINISHED, lock, write_whole
+from common.files import lock, write_whole
 from common.npz import RowsError
 from common.rows import Rows, read_npz, write_npz
 from common.wire import MAX_ROWS
@@ -38,6 +38,7 @@ LOCK_FILE: Final = "lock"
 _PLAYED: Final = "played"
 _RANDOM: Final = "random/tdata"
 _GAMES: Final = "games"
+_KINDS: Final = (_PLAYED, _RANDOM, _GAMES)
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,10 @@ class ShardFolder:
 
     def prepare(self) -> None:
         """Make the folders; remove what a killed process left unfinished, and shards of another size or layout."""
-        for kind in (_PLAYED, _RANDOM, _GAMES):
+        for kind in _KINDS:
             (self.folder / kind).mkdir(parents=True, exist_ok=True)
         with self._alone():
-            done = self._done()
-            for path in [path for kind in (_PLAYED, _RANDOM, _GAMES) for path in (self.folder / kind).iterdir()]:
-                first = path.stem.split("-")[0]
-                if path.suffix == UNFINISHED or not first.isdecimal() or int(first) >= done.rows:
-                    path.unlink()
+            self._cleared()
 
     def update(self, keep_on: Callable[[], bool] = lambda: True) -> int:
         """Write the shards that have become full, and those whose games have been moderated; returns the rows added.
@@ -78,7 +75,8 @@ class ShardFolder:
         """
         added = 0
         with self._alone():
-            done = self._done()
+            # Another trainer may know another size of shards by now, or not yet: rows of both would count twice.
+            done = self._cleared()
             # Read before the games: what is moderated meanwhile is found by the next update.
             totals = RunTotals.objects.get(run=self.run_id)
             if totals.moderations != done.moderations:
@@ -103,13 +101,21 @@ class ShardFolder:
         with lock(self.folder / LOCK_FILE, patience_s=None):
             yield
 
-    def _done(self) -> _Done:
+    def _cleared(self) -> _Done:
+        """What the shards reflect; all other files are gone."""
         try:
             told = json.loads((self.folder / DONE_FILE).read_text())
             done = _Done(**told)
         except (FileNotFoundError, ValueError, TypeError):  # none yet, or of an older version
-            return _Done(self.shard_rows)
-        return done if done.shard_rows == self.shard_rows else _Done(self.shard_rows)
+            done = None
+        if done is None or done.shard_rows != self.shard_rows:
+            done = _Done(self.shard_rows)
+            self._note(done)  # before any file goes: who is killed in between leaves no promise of what is gone
+        for path in [path for kind in _KINDS for path in (self.folder / kind).iterdir()]:
+            first = path.stem.split("-")[0]
+            if not first.isdecimal() or int(first) >= done.rows or path.stem != self._name(int(first)):
+                path.unlink()
+        return done
 
     def _note(self, done: _Done) -> None:
         _write_json(self.folder / DONE_FILE, asdict(done))

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from common.audit import audit_rating_game, audit_training_game
-from common.audit_report import Reason
-from common.audit_text import most_side_rows, most_weight
+from common.audit_report import Findings, Reason
+from common.audit_text import check_text, most_side_rows, most_weight
 from common.config_text import overlay
 from common.rows import GlobalTarget
+from common.sgf import read
 from tests.common.katago_games import (
     SELFPLAY_TEXTS,
     STOPPED_RATING,
@@ -202,6 +203,33 @@ def test_what_the_text_cannot_lead_to_is_refused(name: str) -> None:
     game = change(honest)
     config = selfplay_config(overlay(PLAIN_TEXT, text))
     assert reason in audit_training_game(game.sgf, game.rows, game.facts, config).reasons
+
+
+HANDICAP = "handicapProb = 1\nnumExtraBlackFixed = 1\nhandicapCompensateKomiProb = 0\n"
+INTERPOLATED = HANDICAP + "handicapKomiInterpZeroProb = 0.5\n"
+STONE = also(sgf(r"C\[startTurnIdx", "AB[aa]C[startTurnIdx"), sgf("gtype=normal", "gtype=handicap"))
+
+
+@pytest.mark.parametrize(
+    ("change", "text", "holds"),
+    [
+        (also(komi(7.5), STONE), HANDICAP, True),
+        (also(komi(3), STONE), HANDICAP, False),
+        (also(komi(3), STONE), INTERPOLATED, True),
+        (also(komi(0), STONE), INTERPOLATED, True),
+        (also(komi(-0.5), STONE), INTERPOLATED, False),
+        (also(komi(8), STONE), INTERPOLATED, False),
+        (also(komi(-3), STONE), INTERPOLATED + "komiMean = -7.5\n", True),
+        (also(komi(0.5), STONE), INTERPOLATED + "komiMean = -7.5\n", False),
+        (komi(3), INTERPOLATED, False),
+        (also(komi(3), STONE), "handicapKomiInterpZeroProb = 0.5\n", False),
+    ],
+)
+def test_the_komi_of_a_handicap_game_may_be_pulled_towards_zero(change: Change, text: str, holds: bool) -> None:
+    record = read(change(katago_uploads("clean")[0]).sgf)
+    findings = Findings()
+    check_text(record, None, selfplay_config(overlay(PLAIN_TEXT, text)), findings)
+    assert (Reason.JOB_KOMI not in findings.reasons) == holds, str(findings)
 
 
 def test_bounds_of_weights_and_side_rows_leave_room_for_chance() -> None:

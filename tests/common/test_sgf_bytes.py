@@ -29,6 +29,15 @@ def test_western_names_without_a_word_of_their_encoding(encoding: str, black: st
     assert names(f"{declared}PB[{black}]PW[x];B[aa])".encode(encoding)) == (shown, "x", ())
 
 
+@pytest.mark.parametrize("declared", ["GB2312", "GBK", "Big5", "Shift_JIS"])
+@pytest.mark.parametrize("black", ["José", "é", "Renée é"])
+def test_western_names_under_the_name_of_another_encoding(declared: str, black: str) -> None:
+    head = HEAD.replace("(;", f"(;CA[{declared}]")
+    data = f"{head}PB[{black}]PW[Müller];B[aa]C[{black}];W[bb])".encode("latin-1")
+    assert names(data) == (black, "Müller", ("the text is not in the encoding that CA names; it was read as CP1252",))
+    assert len(sgf.read(data).moves) == 2
+
+
 FROM_ASIA = [
     ("GB2312", "gb18030", "黑棋"),
     ("gbk", "gb18030", "嶿"),  # its second byte is a closing bracket
@@ -36,6 +45,7 @@ FROM_ASIA = [
     ("Shift_JIS", "cp932", "表"),  # so is this one's
     ("SJIS", "cp932", "ソ本"),
     ("Big5", "cp950", "許功蓋"),  # and these
+    ("Big5", "cp950", "因"),  # a closing bracket
     ("EUC-JP", "euc_jp", "本因坊"),
     ("EUC-KR", "euc_kr", "이세돌"),
     ("cp949", "cp949", "이세돌"),

@@ -26,6 +26,7 @@ from nets.architecture.heads import heads_of
 from nets.architecture.model import Net
 from nets.commands import main
 from nets.evaluation.evaluator import load_evaluator
+from nets.training.config import recipe_config
 from nets.training.export import load_net
 from nets.training.losses import Recipe
 from nets.training.validation import compare, has_caught_up, row_losses
@@ -94,8 +95,9 @@ def test_a_training_reports_losses_on_files_that_it_does_not_train_on(
 def test_a_tensor_of_an_edge_that_no_file_has_is_refused(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert train(data, tmp_path / "run", 8, "--net", "b2c16-bn", "--length", "40") == 1
-    assert "must be 2 to 39, not 40" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        train(data, tmp_path / "run", 8, "--net", "b2c16-bn", "--length", "40")
+    assert "--length: must be a whole number from 2 to 39, not '40'" in capsys.readouterr().err
 
 
 def test_a_training_that_cannot_begin_leaves_its_folder_free(
@@ -280,23 +282,26 @@ def test_sigterm_saves_and_a_long_training_saves_as_it_goes(data: Path, tmp_path
 @pytest.mark.parametrize(
     "option",
     [
-        "--samples",
-        "--batch",
-        "--epoch",
-        "--min-rows",
-        "--slice-steps",
-        "--reuse",
-        "--rate-scale",
-        "--checkpoint-seconds",
+        *("--samples", "--batch", "--epoch", "--min-rows", "--slice-steps", "--checkpoint-seconds", "--average-every"),
+        *("--length", "--reuse", "--rate-scale"),
     ],
 )
+@pytest.mark.parametrize("number", ["-5", "1" + "0" * 400])
 def test_numbers_that_cannot_be_are_refused_before_anything_happens(
-    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    option: str, number: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["train", str(tmp_path), "--output", "out", "--net", "b2c16", "--samples", "8", option, "-5"])
+        main(["train", str(tmp_path), "--output", "out", "--net", "b2c16", "--samples", "8", option, number])
     assert ended.value.code == 2
-    assert re.search(f"argument {option}: must be a .*number from [01], not '-5'", capsys.readouterr().err)
+    assert re.search(f"argument {option}: must be a .*number from [012].*, not '{number[:40]}", capsys.readouterr().err)
+
+
+def test_a_batch_beyond_all_memory_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", str(tmp_path), "--output", "out", "--net", "b2c16", "--samples", "8", "--batch", "65537"])
+    assert "argument --batch: must be a whole number from 1 to 65,536, not '65537'" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="batch must be 1 to 65,536, not 65537"):
+        recipe_config("today", named("b2c16"), batch=65_537)
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate"])

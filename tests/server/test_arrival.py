@@ -76,8 +76,74 @@ def test_the_largest_body_is_waited_for() -> None:
     assert Arrival().add(request(f"content-length: 000{MAX_BODY_BYTES}")) is Next.WAIT
 
 
+def chunked(body: bytes, sizes: list[int], trailers: str = "") -> bytes:
+    framed, begin = b"", 0
+    for size in [*sizes, len(body)]:
+        if chunk := body[begin : begin + size]:
+            framed += b"%X ;name=value\r\n" % len(chunk) + chunk + b"\r\n"
+        begin += size
+    return framed + b"0\r\n" + trailers.encode() + b"\r\n"
+
+
+CHUNKED = "Transfer-Encoding: Chunked"
+
+
+@given(
+    st.binary(max_size=300),
+    st.binary(max_size=20),
+    st.lists(st.integers(min_value=1, max_value=99), max_size=9),
+    st.sampled_from(["", "Digest: none\r\n"]),
+    st.lists(st.integers(min_value=0), max_size=20),
+)
+def test_chunks_become_a_body_with_a_length(
+    body: bytes, more: bytes, sizes: list[int], trailers: str, cuts: list[int]
+) -> None:
+    data = request(CHUNKED, "Accept: */*", body=chunked(body, sizes, trailers))
+    assert first_answer(data, cuts) == (Next.ANSWER, len(data))
+    assert first_answer(data[:-1], cuts)[0] is Next.WAIT
+    arrival = Arrival()
+    assert arrival.add(data + more) is Next.ANSWER
+    assert bytes(arrival.data) == request("Accept: */*", f"Content-Length: {len(body)}", body=body) + more
+
+
+def test_chunks_are_waited_for_up_to_the_largest_body() -> None:
+    arrival = Arrival()
+    assert arrival.add(request(CHUNKED, "Expect: 100-continue")) is Next.CONTINUE
+    assert arrival.add(b"%X\r\n" % MAX_BODY_BYTES + b"x" * MAX_BODY_BYTES + b"\r\n") is Next.WAIT
+    assert MAX_BODY_BYTES < arrival.waiting_bytes() < MAX_BODY_BYTES + 1000
+    refused = arrival.add(b"1\r\n")
+    assert isinstance(refused, Refusal)
+    assert ErrorAnswer.from_json(refused.body).code == ErrorCode.DROP_GAME
+
+
 @pytest.mark.parametrize(
-    ("header", "status"), [("Transfer-Encoding: chunked", 411), ("X: " + "x" * MAX_HEAD_BYTES, 431)]
+    "body",
+    [
+        *(b"x\r\n", b"\r\n", b"-1\r\n", b"0x5\r\n", b"123456789\r\n", b"5;" + b"x" * 300),
+        *(b"3\r\nabcd\r\n", b"3\nabc\n", b"0\r\n" + b"X: y\r\n" * 33),
+    ],
+)
+def test_malformed_chunks_are_refused(body: bytes) -> None:
+    refused = Arrival().add(request(CHUNKED, body=body + b" " * 300))
+    assert isinstance(refused, Refusal)
+    assert refused.status == 400
+    assert ErrorAnswer.from_json(refused.body).code == ErrorCode.RETRY
+
+
+def test_chunks_of_http_1_0_are_not_taken() -> None:
+    refused = Arrival().add(request(CHUNKED).replace(b"HTTP/1.1", b"HTTP/1.0"))
+    assert isinstance(refused, Refusal)
+    assert refused.status == 411
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ("Transfer-Encoding: gzip, chunked", 411),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", 411),
+        ("Transfer-Encoding: chunked\r\nContent-Length: 5", 411),
+        ("X: " + "x" * MAX_HEAD_BYTES, 431),
+    ],
 )
 def test_other_refusals_say_why(header: str, status: int) -> None:
     data = request(header)[:-4] if status == 431 else request(header)

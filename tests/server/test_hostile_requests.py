@@ -228,3 +228,14 @@ def test_a_foreign_host_is_told_so_in_the_apis_words(client: Client, run: Run, m
     answer = client.get(wire.PATH_CURRENT_RUN, headers={"Host": "other.example.org"})
     assert answer.status_code == 400
     assert "host name" in wire.ErrorAnswer.from_json(answer.content).detail
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_body_in_chunks_of_which_the_program_sees_nothing_costs_no_game(
+    path: str, client: Client, anna: Contributor
+) -> None:
+    """A web server other than ours may let one through."""
+    answer = client.generic("POST", path, b"", MULTIPART, headers=login(anna) | {"Transfer-Encoding": "chunked"})
+    told = wire.ErrorAnswer.from_json(answer.content)
+    assert (answer.status_code, told.code) == (400, wire.ErrorCode.RETRY)
+    assert "chunks" in told.detail

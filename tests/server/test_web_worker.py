@@ -139,9 +139,21 @@ def test_an_oversized_body_is_refused_and_the_client_gets_to_read_it(port: int) 
         assert status == 400
         assert ErrorAnswer.from_json(body).code == ErrorCode.DROP_GAME
     with connect(port) as sock:
-        sock.sendall(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
-        assert answer(sock)[0] == 411
+        sock.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc")
+        sock.sendall(b"\r\n%X\r\n" % MAX_BODY_BYTES + b"x" * MAX_BODY_BYTES)
+        status, body = answer(sock)
+        assert (status, ErrorAnswer.from_json(body).code) == (400, ErrorCode.DROP_GAME)
     assert_served(port)
+
+
+def test_a_body_may_come_in_chunks(port: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    for body in ([b"one", b"two"], [b"x" * 100_000] * 12, []):  # on one connection
+        connection.request("POST", "/", body=iter(body), encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
+        response = connection.getresponse()
+        assert (response.status, response.headers["X-Length"]) == (200, str(sum(map(len, body))))
+        assert response.read() == b"".join(body)[:100]
+    connection.close()
 
 
 def test_what_arrives_too_slowly_is_ended(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from client.contribute import warmup
-from client.contribute.console import MAX_LINE, SUMMARY_EVERY_S, Totals, VolunteerConsole
+from client.contribute.console import MAX_LINE, SUMMARY_EVERY_S, LastingConsole, Totals, VolunteerConsole
 from client.contribute.messages import Activity
 
 
@@ -129,3 +130,39 @@ def test_a_long_compilation_says_that_it_goes_on(tmp_path: Path, monkeypatch: py
     lines.clear()
     warmup.ensure_compiled(lines.append)
     assert lines == []
+
+
+def test_a_mark_that_cannot_be_made_costs_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    warmup._note_done()
+    assert (tmp_path / warmup.MARK).exists()
+    assert capfd.readouterr().err == ""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / warmup.MARK))  # in which nothing can be
+    warmup._note_done()
+    told = capfd.readouterr().err
+    assert "cannot be noted in" in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(5, "Input/output error")])
+def test_a_mark_that_cannot_be_looked_for_is_none(
+    error: OSError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Path) -> bool:
+        raise error
+
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(Path, "exists", fails)
+    assert not warmup._is_done()
+
+
+def test_a_console_that_nobody_reads_ends_nothing() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "wb", buffering=0) as pipe, io.TextIOWrapper(pipe, write_through=True) as screen:
+        console = VolunteerConsole(LastingConsole(file=screen))
+        console.line("nobody reads this")
+        console.line("nor this")
+        assert console.console.quiet

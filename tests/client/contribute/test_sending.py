@@ -40,7 +40,8 @@ RUN = {
         (refusal(400, "update_client"), UpdateNeededError),
         (refusal(400, "already_stored"), OutageError),  # makes no sense without a game
         ((401, {"detail": "Invalid username/password."}, {}), LoginRefusedError),
-        ((400, {"error": "uploads are no longer enabled for this"}, {}), GameRefusedError),
+        ((400, {"non_field_errors": ["Network is no longer enabled for rating games"]}, {}), GameRefusedError),
+        ((400, {"error": "uploads are no longer enabled for this"}, {}), OutageError),
         ((502, "<html>bad gateway</html>", {}), OutageError),
         ((401, "<html>who are you?</html>", {}), OutageError),
         ((403, "", {}), OutageError),
@@ -156,8 +157,6 @@ def known(request: requests.PreparedRequest) -> Given:
         known,
         refusal(400, "already_stored"),
         (400, {"kg_game_uid": ["training game with this kg_game_uid already exists."]}, {}),
-        (400, {"error": "the data possibly already exists"}, {}),
-        (400, ["the data possibly already exists"], {}),
     ],
 )
 def test_what_proves_that_a_game_is_stored(spool: Spool, answer: Answering) -> None:
@@ -220,6 +219,10 @@ PROVES_NOTHING: list[Answering] = [
     (308, "", {"Location": "https://elsewhere/base/api/games/training/"}),
     (307, "", {"Location": "http://[bad/"}),
     (400, "<html>this page may already exist</html>", {}),
+    (400, {"error": "your session already exists"}, {}),
+    (400, {"message": "duplicate key value, the uploaded data possibly already exists"}, {}),
+    (400, ["the entry already exists"], {}),
+    (400, {"error": "uploads are no longer enabled for guests"}, {}),
     (400, "<html>no longer enabled for guests</html>", {}),
     (401, "<html>401</html>", {}),
     (403, "<html>blocked</html>", {}),

@@ -107,10 +107,11 @@ def server() -> Iterator[Server]:
 
 
 @contextmanager
-def client(server: Server, folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """The real program, which believes that everything is compiled; what it leaves is ended."""
+def client(server: Server, folder: Path, *, compiled: bool = True) -> Iterator[subprocess.Popen[str]]:
+    """The real program, which believes that everything is compiled, if it shall; what it leaves is ended."""
     (folder / "kernels").mkdir(exist_ok=True)
-    (folder / "kernels" / MARK).touch()
+    if compiled:
+        (folder / "kernels" / MARK).touch()
     environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
     environment |= {
         "NUMBA_CACHE_DIR": str(folder / "kernels"),
@@ -170,6 +171,16 @@ def test_before_games_are_played_one_signal_ends_it(server: Server, tmp_path: Pa
         press(process, number)
         assert process.wait(WITHIN_S) in (130, -number)
         assert process.communicate()[0] == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_while_it_compiles_one_signal_ends_it_with_its_child(server: Server, tmp_path: Path, number: int) -> None:
+    with client(server, tmp_path, compiled=False) as process:
+        wait_for_line(process.stdout, "compiling for the first time")
+        process.send_signal(number)  # it alone, as a service manager may
+        assert process.wait(WITHIN_S) == -number
+        assert process.communicate(timeout=WITHIN_S)[0] == ""  # once nobody has the output any more
+    assert not (tmp_path / "kernels" / MARK).exists()
 
 
 @pytest.mark.parametrize("path", [wire.PATH_TASKS, "/net.bin.gz"])

@@ -668,6 +668,22 @@ class Stubborn(OpenVinoBackend):
         return True
 
 
+def test_whether_openvino_takes_bfloat16_is_asked_without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    openvino = pytest.importorskip("openvino")
+    numbers = openvino.opset13.parameter([1], np.float32)
+    model = openvino.Model([openvino.opset13.relu(numbers)], [numbers])
+    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "bf16"})
+    takes = compiled.get_property("INFERENCE_PRECISION_HINT") == openvino.Type.bf16
+
+    def no_compiling(*_: Any, **__: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(openvino.Core, "compile_model", no_compiling)
+    backends._openvino_takes_bfloat16.cache_clear()
+    assert OpenVinoBackend.takes_bfloat16() == takes
+    backends._openvino_takes_bfloat16.cache_clear()
+
+
 def start_at_once(self: Proving, way: Way) -> Backend:
     """Without the child process, of which tests/nets/evaluation/test_proving.py tells."""
     return way.make(self._net, self._length)

@@ -8,16 +8,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from common.rows import GlobalInput, GlobalTarget, Rows, write_npz
 from nets.architecture.model import Net
+from nets.commands import main
 from nets.data.targets import RowBatch
 from nets.data.window import BucketConfig, WindowConfig
 from nets.training.averaging import AveragingConfig
 from nets.training.bad_batches import BadBatchesError, RecentBatches
 from nets.training.config import Precision, TrainConfig
+from nets.training.export import export_net
 from nets.training.metrics import JsonLines
 from nets.training.precision import TrunkPrecision, forward
 from nets.training.processes import Processes
@@ -191,6 +194,39 @@ def test_bad_rows_for_validation_are_left_out(tmp_path: Path, caplog: pytest.Log
     assert max(report.validation.values()) < 1e5
     assert "2 of 30 rows left out" in caplog.text
     trainer.close()
+
+
+def test_commands_leave_bad_rows_out_and_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nets = [str(tmp_path / f"{seed}.bin.gz") for seed in (1, 2)]
+    for seed, path in enumerate(nets):
+        torch.manual_seed(seed)
+        export_net(Net(config_for().net), Path(path), name="net")
+    good, bad = made_rows(30, 5, seed=77), made_rows(30, 5, seed=77)
+    BAD["variance_time"](bad, 3)
+    BAD["finite but absurd"](bad, 4)
+    kept = np.delete(np.arange(30), [3, 4])
+    for name, rows in (("bad", bad), ("good", good.take(kept)), ("all bad", bad.take(slice(3, 5)))):
+        (tmp_path / name).mkdir()
+        write_npz(rows, tmp_path / name / "0.npz")
+    said = {}
+    for name in ("bad", "good"):
+        assert main(["evaluate", nets[0], str(tmp_path / name), "--json"]) == 0
+        evaluated = json.loads(capsys.readouterr().out)
+        assert main(["compare", *nets, str(tmp_path / name), "--json"]) == 0
+        said[name] = evaluated, json.loads(capsys.readouterr().out)
+    left_out = [
+        {key: answer.pop(key) for key in ("rows", "left_out")} for answers in said.values() for answer in answers
+    ]
+    assert left_out == [{"rows": 28, "left_out": 2}] * 2 + [{"rows": 28, "left_out": 0}] * 2
+    assert said["bad"][0]["losses"] == pytest.approx(said["good"][0]["losses"], rel=1e-5)
+    for one, other in zip(said["bad"][1]["terms"], said["good"][1]["terms"], strict=True):
+        assert one.pop("name") == other.pop("name")
+        assert one == pytest.approx(other, rel=1e-3, abs=1e-6)
+    for command in (["evaluate", nets[0]], ["compare", *nets]):
+        assert main([*command, str(tmp_path / "bad")]) == 0
+        assert "28 rows (2 more are left out, whose losses are not finite, or absurd)" in capsys.readouterr().out
+        assert main([*command, str(tmp_path / "all bad")]) == 1
+        assert "the losses on all 2 rows are not finite" in capsys.readouterr().err
 
 
 def test_metrics_hold_null_for_what_json_cannot_hold(tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def test_the_command_takes_an_age(settings: Settings, capsys: pytest.CaptureFixt
     assert files(settings) != []
     call_command("sweep_files", "--hours", "2")
     assert files(settings) == []
-    for hours in ("0.5", "nan", "-1"):
+    for hours in ("0.5", "nan", "-1", "1e300"):
         with pytest.raises(CommandError, match="at least 1"):
             call_command("sweep_files", "--hours", hours)
 

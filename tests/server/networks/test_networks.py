@@ -126,6 +126,13 @@ def test_add_network_refuses_what_is_no_network(run: Run, tmp_path: Path) -> Non
     assert Network.objects.filter(is_random=False).count() == 0
 
 
+@pytest.mark.parametrize("option", ["--train-step", "--data-rows"])
+@pytest.mark.parametrize("number", ["-1", str(10**30)])
+def test_add_network_refuses_counts_that_no_training_has(option: str, number: str, run: Run) -> None:
+    with pytest.raises(CommandError, match="must be a whole number from 0 to"):
+        call_command("add_network", run.name, "net.bin.gz", f"{option}={number}")
+
+
 # --------------------------------------------------------------------------------------------------------------- files
 
 

@@ -13,6 +13,7 @@ from django.test import Client
 
 from common.config_text import overlay
 from common.parameters import default_text, parse_match, parse_selfplay
+from common.wire import MAX_LEASE_SECONDS
 from server.errors import InvalidSettings
 from server.networks.models import NetworkState
 from server.runs.models import Run, RunTotals
@@ -41,6 +42,8 @@ def test_a_run_begins_with_the_random_network(run: Run) -> None:
         ({"gate_required": float("nan")}, "gate_required: This is no number; give one from 0 to 1."),
         ({"rating_share": float("nan")}, "rating_share: This is no number; give one from 0 to 1."),
         ({"architecture": "b2c32", "next_architecture": "b2c32"}, "next_architecture: This is the architecture itself"),
+        ({"lease_seconds": MAX_LEASE_SECONDS + 1}, "lease_seconds: The protocol has at most 2,592,000."),
+        ({"max_search_threads_allowed": 16_385}, "max_search_threads_allowed: The protocol has at most 16,384."),
         ({"client_revisions": "abc until tomorrow"}, "client_revisions: line 1"),
         ({"data_board_len": 5}, "selfplay_config: "),
     ],
@@ -117,6 +120,11 @@ def test_create_run_takes_texts_from_files(tmp_path: Path) -> None:
         (["nine", "--gate-required", "7"], "gate_required: Ensure this value is less than or equal to 1"),
         (["nine", "--gating-share", "-1"], "gating_share: Ensure this value is greater than or equal to 0"),
         (["nine", "--lease-seconds", "0"], "lease_seconds: Ensure this value is greater than or equal to 1"),
+        (["nine", "--lease-seconds", "2592001"], "lease_seconds: The protocol has at most 2,592,000"),
+        (["nine", "--lease-seconds", str(10**30)], "lease_seconds: "),
+        (["nine", "--gate-games", str(10**30)], "gate_games: Ensure this value is less than or equal to"),
+        (["nine", "--data-board-len", "0"], "data_board_len: Ensure this value is greater than or equal to 3"),
+        (["nine", "--data-board-len", "20"], "data_board_len: Ensure this value is less than or equal to 19"),
         (["nine", "--architecture", "b6c97"], "no net size is called 'b6c97'"),
         (["nine", "--next-architecture", "b6c97"], "no net size is called 'b6c97'"),
     ],

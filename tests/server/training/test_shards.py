@@ -125,6 +125,30 @@ def test_an_update_that_was_cut_short_is_taken_up(run: Run, games: list[Game], t
     assert held(folder) == expected(0, 5)
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_trainers_that_know_other_sizes_of_shards_double_no_row(
+    run: Run, games: list[Game], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    """As for a moment after the setting was changed, where one of two trainers of a host has not yet heard of it."""
+    old, note = ShardFolder(tmp_path, run.pk, LENGTH, 2 * SHARD_ROWS), ShardFolder._note
+    old.prepare()
+    old.update()
+    new = folder_of(run, tmp_path)
+    new.update()
+    assert held(new) == expected()
+    if killed:
+        notes = ["before the files of the new size are gone"]
+        monkeypatch.setattr(ShardFolder, "_note", lambda self, done: note(self, done) if notes.pop() else None)
+        with pytest.raises(IndexError):  # when it has written a shard, and would note that
+            old.update()
+        monkeypatch.undo()
+    else:
+        assert old.update() == sum(ROWS)
+        assert sorted(game for shard in held(old) for game in shard) == [game for shard in expected() for game in shard]
+    new.update()
+    assert held(new) == expected()
+
+
 @pytest.mark.parametrize("told", ["{", "[]", '{"last_number": 8}', '{"shard_rows": 99, "rows": 99, "moderations": 0}'])
 def test_shards_of_another_layout_are_made_again(run: Run, games: list[Game], tmp_path: Path, told: str) -> None:
     folder = folder_of(run, tmp_path / "here")

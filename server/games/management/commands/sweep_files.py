@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from server.games.orphans import SAFE_AGE, remove_orphans
 
-_HOUR = timedelta(hours=1)
+_HOUR: Final = timedelta(hours=1)
+_MOST_HOURS: Final = 100_000
 
 
 class Command(BaseCommand):
@@ -31,8 +32,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the command."""
-        if not options["hours"] >= 1:
-            raise CommandError("--hours: at least 1, since a file is stored before its row is written")
+        if not 1 <= options["hours"] <= _MOST_HOURS:
+            raise CommandError(
+                f"--hours: 1 to {_MOST_HOURS:,}; at least 1, since a file is stored before its row is written"
+            )
         found = remove_orphans(age=options["hours"] * _HOUR, dry_run=options["dry_run"])
         for name in found.names:
             self.stdout.write(name)

@@ -13,7 +13,7 @@ from common.text_files import TextError, read_json_object, read_text
 from server.errors import InvalidSettings
 from server.runs.models import RATING_SHARE, PromotionRule, Run
 from server.runs.selectors import run_by_name
-from server.runs.services import run_create
+from server.runs.services import run_create, settings_faults
 from server.training.checks import faults_here
 
 _PLAIN: Final = (
@@ -64,7 +64,9 @@ class Command(BaseCommand):
                 "gating_config": self._text(options, "gating"),
                 "training_settings": _json(options["training_settings"]),
             }
-            if faults := faults_here(Run(**settings)):
+            run = Run(**settings)
+            # A run's own bounds first: what the trainer can read is wider, and it would tell others.
+            if faults := settings_faults(run) or faults_here(run):
                 raise InvalidSettings("\n".join(faults))
             run = run_create(**settings)
         except (InvalidSettings, ConfigError, TextError, OSError) as error:

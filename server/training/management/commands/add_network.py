@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from common.arguments import MAX_COUNT, whole
 from server.errors import InvalidSettings, Unavailable
 from server.networks.selectors import network_by_name
 from server.networks.services import SUFFIX, network_register
@@ -28,8 +29,8 @@ class Command(BaseCommand):
         parser.add_argument("--name", help="name in the run (default: RUN-FILENAME)")
         parser.add_argument("--seed", action="store_true", help="make it the current network without a gate")
         parser.add_argument("--parent", help="name of the network that it was trained from")
-        parser.add_argument("--train-step", type=int, default=0, help="samples that it was trained on")
-        parser.add_argument("--data-rows", type=int, default=0, help="rows that there were then")
+        parser.add_argument("--train-step", type=whole(0, MAX_COUNT), default=0, help="samples that it was trained on")
+        parser.add_argument("--data-rows", type=whole(0, MAX_COUNT), default=0, help="rows that there were then")
         parser.add_argument(
             "--suits-katago-client", action="store_true", help="it passes the self-test of KataGo's own client"
         )
