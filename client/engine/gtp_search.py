@@ -104,7 +104,7 @@ class EngineSearch:
 
     def estimate_score(self, game: Game) -> float:
         """Points that White is ahead, komi included, by a search (not by counting the board)."""
-        return self.choose(game, game.to_move, ESTIMATE_VISITS).result.lead
+        return self.choose(game, game.to_move, ESTIMATE_VISITS).result.mean.lead
 
     def evaluate(self, game: Game, colour: int, symmetry: int, optimism: float) -> RawOutputs:
         """Evaluate the position for ``colour`` once in one symmetry, without search; ``game`` is not changed.

@@ -26,6 +26,7 @@ from client.search.tree import (
     Scratch,
 )
 from client.search.utility import dynamic_centre
+from client.search.values import SCORE_MEAN
 from common.kernels import njit
 
 NUM_SYMMETRIES: Final[Any] = np.int64(8)
@@ -54,7 +55,7 @@ def begin_search(
     root = forest.nodes[slot, ROOT]
     if root["status"] != EVALUATED:
         return
-    search["centre"] = dynamic_centre(root["score_mean"], search["sqrt_area"], parameters)
+    search["centre"] = dynamic_centre(root["mean"][SCORE_MEAN], search["sqrt_area"], parameters)
     _recompute_tree(forest, slot, scratch, context)
     other_optimism = parameters["root_policy_optimism"] != parameters["policy_optimism"]
     several = parameters["root_num_symmetries_to_sample"] > 1
@@ -123,7 +124,7 @@ def add_root_sample(
     for position in range(policy.shape[0]):
         mean_policy[position] = mixed(mean_policy[position], policy[position], share)
     if search["samples_done"] == 0 and node["visits"] == 0:
-        search["centre"] = dynamic_centre(node["own_score_mean"], search["sqrt_area"], forest.parameters[slot])
+        search["centre"] = dynamic_centre(node["own"][SCORE_MEAN], search["sqrt_area"], forest.parameters[slot])
     search["samples_done"] += 1
     return finite
 
