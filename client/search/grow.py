@@ -1,20 +1,46 @@
-"""Growing, clearing and cutting trees (search.md 9). Knows the layout of `client.search.tree`, no rule of search."""
+"""Trees are made, grown, cleared and cut (search.md 9). Knows the layout of `client.search.tree`, no rule of search."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from client.search.parameters import SEARCH_PARAMETERS
+from client.search.rng import new_generators
 from client.search.tree import (
+    EDGE,
     EVALUATED,
     NO_EDGE,
     NO_NODE,
+    NODE,
     ROOT,
+    SEARCH,
     UNEVALUATED,
     UNKNOWN_POSITION,
     Forest,
 )
+from common.go.state import new_histories, new_states
 from common.kernels import njit
+
+
+def new_forest(slots: int, capacity: int, length: int) -> Forest:
+    """Trees of at most ``capacity`` nodes each, for boards up to ``length``; each begins as one unevaluated root."""
+    positions = length * length + 1
+    forest = Forest(
+        nodes=np.zeros((slots, capacity), NODE),
+        edges=np.zeros((slots, capacity), EDGE),
+        priors=np.zeros((slots, capacity, positions), np.float32),
+        ladders=np.zeros((slots, capacity, positions - 1), np.int8),
+        searches=np.zeros(slots, SEARCH),
+        parameters=np.zeros(slots, SEARCH_PARAMETERS),
+        states=new_states(slots),
+        histories=new_histories(slots),
+        raw_policies=np.zeros((slots, positions), np.float32),
+        generators=new_generators(slots),
+    )
+    for slot in range(slots):
+        clear_tree(forest, slot)
+    return forest
 
 
 @njit(cache=True, nogil=True)

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from client.search.grow import clear_tree, promote_child
+from client.search.grow import clear_tree, new_forest, promote_child
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
     REPORT_SCALE,
@@ -40,7 +40,6 @@ from client.search.tree import (
     Inputs,
     Outputs,
     arrays_of,
-    new_forest,
     new_playouts,
     new_scratch,
 )

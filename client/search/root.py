@@ -50,7 +50,7 @@ def begin_search(
     search["turn"] = turn
     search["samples_done"] = 0
     search["sqrt_area"] = math.sqrt(float(state["x_size"]) * float(state["y_size"]))
-    if not keep_tree or search["num_nodes"] == 0:
+    if not keep_tree:
         clear_tree(forest, slot)
     root = forest.nodes[slot, ROOT]
     if root["status"] != EVALUATED:

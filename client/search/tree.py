@@ -1,4 +1,4 @@
-"""The memory of the search: trees as arrays of records, one block per slot, and who allocates them.
+"""The memory of the search: trees as arrays of records, one block per slot.
 
 Slots are apart: slot g owns row g of every array, its root is node 0, and nodes and edges are appended in order of
 creation, so a parent always lies before its children and children are listed in order of creation. `NODE` and `EDGE`
@@ -16,12 +16,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from client.search.parameters import SEARCH_PARAMETERS
-from client.search.rng import new_generators
 from client.search.values import NUM_VALUES
 from common.features import FEATURE_SCRATCH
 from common.go.points import NUM_POINTS
-from common.go.state import new_histories, new_states
+from common.go.state import new_states
 from nets.evaluation.batch import Batch
 
 # An int constant would be a type of its own to the compiler, and each kernel that takes an index be compiled twice.
@@ -172,23 +170,6 @@ class Context(NamedTuple):
     has_errors: bool  # whether the net has short-term error outputs
     score_table: npt.NDArray[np.float64]
     student_table: npt.NDArray[np.float64]
-
-
-def new_forest(slots: int, capacity: int, length: int) -> Forest:
-    """Empty trees of at most ``capacity`` nodes each, for boards up to ``length``."""
-    positions = length * length + 1
-    return Forest(
-        nodes=np.zeros((slots, capacity), NODE),
-        edges=np.zeros((slots, capacity), EDGE),
-        priors=np.zeros((slots, capacity, positions), np.float32),
-        ladders=np.zeros((slots, capacity, positions - 1), np.int8),
-        searches=np.zeros(slots, SEARCH),
-        parameters=np.zeros(slots, SEARCH_PARAMETERS),
-        states=new_states(slots),
-        histories=new_histories(slots),
-        raw_policies=np.zeros((slots, positions), np.float32),
-        generators=new_generators(slots),
-    )
 
 
 def new_playouts(rows: int, capacity: int, length: int) -> Playouts:

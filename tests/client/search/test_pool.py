@@ -9,9 +9,10 @@ import pytest
 from numba.core.runtime._nrt_python import memsys_enable_stats
 from numba.core.runtime.nrt import rtsys
 
+from client.search.grow import new_forest
 from client.search.parameters import without_exploration
 from client.search.pool import NonFiniteEvaluationError, SearchPool
-from client.search.tree import EVALUATED, NO_EDGE, ROOT, TERMINAL, new_forest
+from client.search.tree import EVALUATED, NO_EDGE, ROOT, TERMINAL
 from common.go.play import play
 from common.go.points import PASS, WHITE, position_of
 from common.go.rules import Ko
@@ -211,6 +212,15 @@ def test_a_child_becomes_the_root() -> None:
     assert not pool.advance(0, point)  # occupied now, so no child has it
     search(pool, 0, (state, history), parameters, 5, keep_tree=True)
     assert pool.result(0).visits == 5
+
+
+def test_a_slot_that_was_never_started_has_an_empty_tree() -> None:
+    pool = SearchPool(ScriptedEvaluator(5, hashed_answer), slots=2, max_visits=20)
+    assert not pool.advance(1, PASS)
+    search(pool, 1, empty(5), record(PAPER), 20, keep_tree=True)
+    fresh = summary(pool, 1)
+    search(pool, 0, empty(5), record(PAPER), 20)
+    assert summary(pool, 0) == fresh
 
 
 def test_a_kept_root_is_noised_anew_and_its_children_know() -> None:
