@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,6 +23,9 @@ from client.search.tree import (
 )
 from common.go.state import new_histories, new_states
 from common.kernels import njit
+
+_KEPT: Final = 0
+"""Marks a node or an edge that stays, until it is numbered."""
 
 
 def new_forest(slots: int, capacity: int, length: int) -> Forest:
@@ -98,9 +103,10 @@ def clear_tree(forest: Forest, slot: int) -> None:
 def _mark_subtree(
     forest: Forest, slot: int, top: int, new_node_index: npt.NDArray[np.int32], new_edge_index: npt.NDArray[np.int32]
 ) -> None:
-    """Give every node and edge below ``top`` its index once all others are gone, NO_NODE and NO_EDGE to the others.
+    """Give ``top`` and every node and edge below it the index it will have, NO_NODE and NO_EDGE to the others.
 
-    Nodes and edges lie in order of creation, so one pass forward sees each parent before its children.
+    A pass first marks what stays, another numbers it. Nodes and edges lie in order of creation, so a pass forward sees
+    each parent before its children, and nodes, which their parents have marked by then, are numbered in the same.
     """
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
@@ -110,7 +116,7 @@ def _mark_subtree(
         new_node_index[index] = NO_NODE
     for e in range(num_edges):
         new_edge_index[e] = NO_EDGE
-    new_node_index[top] = ROOT
+    new_node_index[top] = _KEPT
     kept = 0
     for index in range(top, num_nodes):
         if new_node_index[index] == NO_NODE:
@@ -119,8 +125,8 @@ def _mark_subtree(
         kept += 1
         e = nodes[index]["first_edge"]
         while e != NO_EDGE:
-            new_edge_index[e] = ROOT
-            new_node_index[edges[e]["child"]] = ROOT
+            new_edge_index[e] = _KEPT
+            new_node_index[edges[e]["child"]] = _KEPT
             e = edges[e]["next_edge"]
     kept = 0
     for e in range(num_edges):

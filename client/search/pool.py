@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +26,7 @@ from client.search.play_selection import (
     play_selection_values,
     search_entropy_and_surprise,
 )
-from client.search.playout import descend_all, expand_all
+from client.search.playout import NOT_FINITE, descend_all, expand_all
 from client.search.rng import seed_generator
 from client.search.root import begin_search
 from client.search.root_policy import interpolate_by_turn, policy_entropy
@@ -50,8 +49,6 @@ from common.go.points import point_of, position_of
 from nets.evaluation.batch import Batch, Evaluator
 
 FloatArray = npt.NDArray[np.float64]
-
-_NOT_FINITE: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +200,7 @@ class SearchPool:
         count = expand_all(
             self.forest, self.playouts, self._rows, self._outputs, self.scratch, self.context, self._finished
         )
-        if count == _NOT_FINITE:
+        if count == NOT_FINITE:
             raise NonFiniteEvaluationError(
                 "the evaluator answered with values that are not finite: try another net, or a device and precision "
                 "in which this one works"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,8 @@ from client.search.tree import (
 )
 from client.search.utility import dynamic_centre
 from client.search.values import SCORE_MEAN
+from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
-
-NUM_SYMMETRIES: Final[Any] = np.int64(8)
 
 
 @njit(cache=True, nogil=True)
