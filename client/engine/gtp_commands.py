@@ -236,7 +236,7 @@ class Engine:
             self._play(colour, PASS)
             return "pass"
         choice = self.search.choose(self.game, colour)
-        self._win_losses.append(choice.result.win_loss)
+        self._win_losses.append(choice.result.mean.win_loss)
         if self._resigns(colour):
             return "resign"
         self._play(colour, choice.point)

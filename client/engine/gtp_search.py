@@ -14,6 +14,7 @@ import numpy.typing as npt
 from client.networks import Loader, Network
 from client.search.parameters import to_record
 from client.search.pool import SearchPool, SearchResult
+from client.search.values import NUM_VALUES, Values, write_evaluation
 from common.features import FeatureOptions, encode, new_scratch
 from common.go import play
 from common.go.game import Game
@@ -21,7 +22,6 @@ from common.go.points import NUM_POINTS, WHITE, position_of
 from common.parameters import SearchParameters
 from common.progress import announced
 from nets.evaluation.batch import Evaluator
-from nets.evaluation.outputs import score_mean_square
 
 ESTIMATE_VISITS: Final = 50
 """Visits of the search that estimates a score (engine.md 6)."""
@@ -39,12 +39,7 @@ class Choice:
 class RawOutputs:
     """What the net says of one position, White's view; tensor of edge L, maps by position."""
 
-    white_win: float
-    white_loss: float
-    no_result: float
-    lead: float
-    score_mean: float
-    score_mean_square: float
+    values: Values[float]
     variance_time: float  # -1 where the net does not tell, as the next two
     win_loss_error: float
     score_error: float
@@ -104,7 +99,7 @@ class EngineSearch:
 
     def estimate_score(self, game: Game) -> float:
         """Points that White is ahead, komi included, by a search (not by counting the board)."""
-        return self.choose(game, game.to_move, ESTIMATE_VISITS).result.lead
+        return self.choose(game, game.to_move, ESTIMATE_VISITS).result.mean.lead
 
     def evaluate(self, game: Game, colour: int, symmetry: int, optimism: float) -> RawOutputs:
         """Evaluate the position for ``colour`` once in one symmetry, without search; ``game`` is not changed.
@@ -127,15 +122,10 @@ class EngineSearch:
         batch.optimism[0] = optimism
         evaluator.run(batch, 1)
         sign = 1.0 if colour == WHITE else -1.0
-        no_result, win_loss = float(batch.no_result[0]), sign * float(batch.win_loss[0])
-        mean, stdev = float(batch.score_mean[0]), float(batch.score_stdev[0])
+        values = np.zeros(NUM_VALUES)
+        write_evaluation(values, batch.win_loss[0], batch.no_result[0], batch.scalars[0], sign)
         return RawOutputs(
-            white_win=0.5 * (1.0 - no_result + win_loss),
-            white_loss=0.5 * (1.0 - no_result - win_loss),
-            no_result=no_result,
-            lead=sign * float(batch.lead[0]),
-            score_mean=sign * mean,
-            score_mean_square=score_mean_square(mean, stdev, no_result),
+            values=Values(*values.tolist()),
             variance_time=float(batch.variance_time[0]),
             win_loss_error=float(batch.short_term_win_loss_error[0]),
             score_error=float(batch.short_term_score_error[0]),

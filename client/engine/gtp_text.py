@@ -6,6 +6,7 @@ import json
 import math
 
 from client.engine.gtp_search import RawOutputs
+from client.search.values import outcome_chances
 from common.go.basics import COLUMN_LETTERS
 from common.go.game import COLOUR_NAMES, Game
 from common.go.points import BLACK, PASS, WHITE, point_at
@@ -55,15 +56,16 @@ def raw_outputs_text(raw: RawOutputs, symmetry: int, x_size: int, y_size: int) -
     rows = [range(y * length, y * length + x_size) for y in range(y_size)]
     policy = ["".join(_probability(raw.policy[position]) for position in row) for row in rows]
     ownership = ["".join(f"{raw.ownership[position]:9.7f} " for position in row) for row in rows]
+    win, loss, no_result = outcome_chances(raw.values.win_loss, raw.values.no_result)
     return "\n".join(
         [
             f"symmetry {symmetry}",
-            f"whiteWin {raw.white_win:.6f}",
-            f"whiteLoss {raw.white_loss:.6f}",
-            f"noResult {raw.no_result:.6f}",
-            f"whiteLead {raw.lead:.3f}",
-            f"whiteScoreSelfplay {raw.score_mean:.3f}",
-            f"whiteScoreSelfplaySq {raw.score_mean_square:.3f}",
+            f"whiteWin {win:.6f}",
+            f"whiteLoss {loss:.6f}",
+            f"noResult {no_result:.6f}",
+            f"whiteLead {raw.values.lead:.3f}",
+            f"whiteScoreSelfplay {raw.values.score_mean:.3f}",
+            f"whiteScoreSelfplaySq {raw.values.score_mean_sq:.3f}",
             f"varTimeLeft {raw.variance_time:.3f}",
             f"shorttermWinlossError {raw.win_loss_error:.3f}",
             f"shorttermScoreError {raw.score_error:.3f}",

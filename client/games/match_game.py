@@ -76,8 +76,8 @@ class MatchGame:
         return int(self.game.state["to_move"] == WHITE)
 
     def _note(self, result: SearchResult) -> None:
-        self._win_losses.append(result.win_loss)
-        self.turns.append(MatchTurn(result.win_loss, result.no_result, result.score_mean, result.visits))
+        self._win_losses.append(result.mean.win_loss)
+        self.turns.append(MatchTurn(result.mean.win_loss, result.mean.no_result, result.mean.score_mean, result.visits))
 
     def _resigns(self, white_moved: bool) -> bool:
         match = self._match

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from client.search.values import outcome_chances
 from common import derive
 from common.derive import LOSS, MAX_SCORE, SCORE, VALUE_SIZE, WIN
 from common.go.points import WHITE, position_of
@@ -70,8 +71,7 @@ class TurnRecord:
 
 def as_value(win_loss: float, no_result: float, score: float) -> tuple[float, float, float, float]:
     """(win, loss, noResult, score) from averages, clamped (search.md 12)."""
-    no_result = min(max(no_result, 0.0), 1.0 - abs(win_loss))
-    return 0.5 * (win_loss + 1.0 - no_result), 0.5 * (-win_loss + 1.0 - no_result), no_result, score
+    return *outcome_chances(win_loss, no_result), score
 
 
 @dataclass(frozen=True)

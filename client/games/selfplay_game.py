@@ -158,7 +158,7 @@ class SelfplayGame:
     def _play_searched_move(self, pool: SearchPool, slot: int, result: SearchResult) -> None:
         limits = self._limits
         assert limits is not None
-        self._win_losses.append(result.win_loss)
+        self._win_losses.append(result.mean.win_loss)
         self._turns.append(_turn_record(result, pool.policy_target(slot), limits.weight))
         point = pool.choose_move(slot, lcb=False)
         self._tree_is_here = pool.advance(slot, point)
@@ -190,12 +190,12 @@ def _turn_record(
     children = result.children
     visited = children.visits > 0
     return TurnRecord(
-        win_loss=result.win_loss,
-        no_result=result.no_result,
-        score_mean=result.score_mean,
-        raw_win_loss=result.raw_win_loss,
-        raw_no_result=result.raw_no_result,
-        raw_score_mean=result.raw_score_mean,
+        win_loss=result.mean.win_loss,
+        no_result=result.mean.no_result,
+        score_mean=result.mean.score_mean,
+        raw_win_loss=result.raw.win_loss,
+        raw_no_result=result.raw.no_result,
+        raw_score_mean=result.raw.score_mean,
         raw_policy_entropy=result.raw_policy_entropy,
         policy_surprise=result.policy_surprise,
         policy_entropy=result.policy_entropy,
@@ -205,6 +205,6 @@ def _turn_record(
         policy=policy,
         child_points=children.points[visited],
         child_visits=children.visits[visited],
-        child_win_losses=children.win_losses[visited],
-        child_score_means=children.score_means[visited],
+        child_win_losses=children.means.win_loss[visited],
+        child_score_means=children.means.score_mean[visited],
     )

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from client.search.select import edge_weight, sign_of
 from client.search.tree import EVALUATED, NO_EDGE, Scratch
+from client.search.values import NUM_VALUES
 from client.search.weights import prune_noise, reweight
 from common.kernels import njit
 
@@ -72,11 +73,10 @@ def _set_to_own(node: np.void) -> None:
     own_weight = node["own_weight"]
     node["weight"] = own_weight * times
     node["weight_sq"] = own_weight * own_weight * times
-    node["win_loss"] = node["own_win_loss"]
-    node["no_result"] = node["own_no_result"]
-    node["score_mean"] = node["own_score_mean"]
-    node["score_mean_sq"] = node["own_score_mean_sq"]
-    node["lead"] = node["own_lead"]
+    mean = node["mean"]
+    own = node["own"]
+    for value in range(NUM_VALUES):
+        mean[value] = own[value]
     node["utility"] = node["own_utility"]
     node["utility_sq"] = node["own_utility"] * node["own_utility"]
 
@@ -85,35 +85,29 @@ def _set_to_own(node: np.void) -> None:
 def _average(
     nodes: npt.NDArray[np.void], edges: npt.NDArray[np.void], node: np.void, count: int, scratch: Scratch
 ) -> None:
-    own = node["own_weight"]
-    weight_sum = own
-    weight_sq = own * own
-    win_loss = own * node["own_win_loss"]
-    no_result = own * node["own_no_result"]
-    score_mean = own * node["own_score_mean"]
-    score_mean_sq = own * node["own_score_mean_sq"]
-    lead = own * node["own_lead"]
-    utility = own * node["own_utility"]
-    utility_sq = own * node["own_utility"] * node["own_utility"]
+    own_weight = node["own_weight"]
+    weight_sum = own_weight
+    weight_sq = own_weight * own_weight
+    utility = own_weight * node["own_utility"]
+    utility_sq = own_weight * node["own_utility"] * node["own_utility"]
+    mean = node["mean"]
+    own = node["own"]
+    for value in range(NUM_VALUES):
+        mean[value] = own_weight * own[value]
     for i in range(count):
         child = nodes[edges[scratch.edges[i]]["child"]]
         weight = scratch.weights[i]
         share = weight / child["weight"]
         weight_sum += weight
         weight_sq += share * share * child["weight_sq"]
-        win_loss += weight * child["win_loss"]
-        no_result += weight * child["no_result"]
-        score_mean += weight * child["score_mean"]
-        score_mean_sq += weight * child["score_mean_sq"]
-        lead += weight * child["lead"]
         utility += weight * child["utility"]
         utility_sq += weight * child["utility_sq"]
+        child_mean = child["mean"]
+        for value in range(NUM_VALUES):
+            mean[value] += weight * child_mean[value]
     node["weight"] = weight_sum
     node["weight_sq"] = weight_sq
-    node["win_loss"] = win_loss / weight_sum
-    node["no_result"] = no_result / weight_sum
-    node["score_mean"] = score_mean / weight_sum
-    node["score_mean_sq"] = score_mean_sq / weight_sum
-    node["lead"] = lead / weight_sum
     node["utility"] = utility / weight_sum
     node["utility_sq"] = utility_sq / weight_sum
+    for value in range(NUM_VALUES):
+        mean[value] /= weight_sum

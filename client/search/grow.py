@@ -1,20 +1,51 @@
-"""Growing, clearing and cutting trees (search.md 9). Knows the layout of `client.search.tree`, no rule of search."""
+"""Trees are made, grown, cleared and cut (search.md 9). Knows the layout of `client.search.tree`, no rule of search."""
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from client.search.parameters import SEARCH_PARAMETERS
+from client.search.rng import new_generators
 from client.search.tree import (
+    EDGE,
     EVALUATED,
     NO_EDGE,
     NO_NODE,
+    NODE,
     ROOT,
+    SEARCH,
     UNEVALUATED,
     UNKNOWN_POSITION,
     Forest,
 )
+from common.go.state import new_histories, new_states
 from common.kernels import njit
+
+_KEPT: Final = 0
+"""Marks a node or an edge that stays, until it is numbered."""
+
+
+def new_forest(slots: int, capacity: int, length: int) -> Forest:
+    """Trees of at most ``capacity`` nodes each, for boards up to ``length``; each begins as one unevaluated root."""
+    positions = length * length + 1
+    forest = Forest(
+        nodes=np.zeros((slots, capacity), NODE),
+        edges=np.zeros((slots, capacity), EDGE),
+        priors=np.zeros((slots, capacity, positions), np.float32),
+        ladders=np.zeros((slots, capacity, positions - 1), np.int8),
+        searches=np.zeros(slots, SEARCH),
+        parameters=np.zeros(slots, SEARCH_PARAMETERS),
+        states=new_states(slots),
+        histories=new_histories(slots),
+        raw_policies=np.zeros((slots, positions), np.float32),
+        generators=new_generators(slots),
+    )
+    for slot in range(slots):
+        clear_tree(forest, slot)
+    return forest
 
 
 @njit(cache=True, nogil=True)
@@ -72,9 +103,10 @@ def clear_tree(forest: Forest, slot: int) -> None:
 def _mark_subtree(
     forest: Forest, slot: int, top: int, new_node_index: npt.NDArray[np.int32], new_edge_index: npt.NDArray[np.int32]
 ) -> None:
-    """Give every node and edge below ``top`` its index once all others are gone, NO_NODE and NO_EDGE to the others.
+    """Give ``top`` and every node and edge below it the index it will have, NO_NODE and NO_EDGE to the others.
 
-    Nodes and edges lie in order of creation, so one pass forward sees each parent before its children.
+    A pass first marks what stays, another numbers it. Nodes and edges lie in order of creation, so a pass forward sees
+    each parent before its children, and nodes, which their parents have marked by then, are numbered in the same.
     """
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
@@ -84,7 +116,7 @@ def _mark_subtree(
         new_node_index[index] = NO_NODE
     for e in range(num_edges):
         new_edge_index[e] = NO_EDGE
-    new_node_index[top] = ROOT
+    new_node_index[top] = _KEPT
     kept = 0
     for index in range(top, num_nodes):
         if new_node_index[index] == NO_NODE:
@@ -93,8 +125,8 @@ def _mark_subtree(
         kept += 1
         e = nodes[index]["first_edge"]
         while e != NO_EDGE:
-            new_edge_index[e] = ROOT
-            new_node_index[edges[e]["child"]] = ROOT
+            new_edge_index[e] = _KEPT
+            new_node_index[edges[e]["child"]] = _KEPT
             e = edges[e]["next_edge"]
     kept = 0
     for e in range(num_edges):

@@ -22,11 +22,20 @@ from client.search.utility import (
     evaluation_weight,
     outcome_utility,
     score_utility,
-    terminal_score_moments,
     uncertainty,
+)
+from client.search.values import (
+    NO_RESULT,
+    NUM_VALUES,
+    SCORE_MEAN,
+    SCORE_MEAN_SQ,
+    WIN_LOSS,
+    write_evaluation,
+    write_outcome,
 )
 from common.go.scoring import score
 from common.kernels import njit
+from nets.evaluation.outputs import SCORE_ERROR, VALUE_ERROR
 
 
 @njit(cache=True, nogil=True)
@@ -35,10 +44,11 @@ def set_own_utility(forest: Forest, slot: int, index: int, context: Context) -> 
     node = forest.nodes[slot, index]
     search = forest.searches[slot]
     parameters = forest.parameters[slot]
-    node["own_utility"] = outcome_utility(node["own_win_loss"], node["own_no_result"], parameters) + score_utility(
+    own = node["own"]
+    node["own_utility"] = outcome_utility(own[WIN_LOSS], own[NO_RESULT], parameters) + score_utility(
         context.score_table,
-        node["own_score_mean"],
-        node["own_score_mean_sq"],
+        own[SCORE_MEAN],
+        own[SCORE_MEAN_SQ],
         search["centre"],
         search["sqrt_area"],
         parameters,
@@ -56,7 +66,7 @@ def set_own_weight(forest: Forest, slot: int, index: int, context: Context) -> N
         error = uncertainty(
             node["own_win_loss_error"],
             node["own_score_error"],
-            node["own_score_mean"],
+            node["own"][SCORE_MEAN],
             search["centre"],
             search["sqrt_area"],
             parameters,
@@ -71,20 +81,8 @@ def end_game(forest: Forest, slot: int, index: int, scratch: Scratch, context: C
     node = forest.nodes[slot, index]
     parameters = forest.parameters[slot]
     node["status"] = TERMINAL
-    node["own_win_loss"] = 0.0
-    node["own_no_result"] = 0.0
-    node["own_score_mean"] = 0.0
-    node["own_score_mean_sq"] = 0.0
-    if state["no_result"]:
-        node["own_no_result"] = 1.0
-    else:
-        final = score(state, scratch.area, scratch.features[0]["area"])
-        white_wins = 1.0 if final > 0.0 else (0.0 if final < 0.0 else state["draw_white_wins"])
-        mean, mean_sq = terminal_score_moments(final, state["draw_white_wins"])
-        node["own_win_loss"] = 2.0 * white_wins - 1.0
-        node["own_score_mean"] = mean
-        node["own_score_mean_sq"] = mean_sq
-    node["own_lead"] = node["own_score_mean"]
+    final = 0.0 if state["no_result"] else score(state, scratch.area, scratch.features[0]["area"])
+    write_outcome(node["own"], state["no_result"], final, state["draw_white_wins"])
     node["own_weight"] = 1.0
     if parameters["use_uncertainty"] and context.has_errors:
         node["own_weight"] = parameters["uncertainty_max_weight"]
@@ -118,19 +116,11 @@ def write_policy(
 
 @njit(cache=True, nogil=True)
 def store_evaluation(node: Any, outputs: Outputs, row: int) -> None:
-    """Set a node's own evaluation from batch row ``row``, turned to White's view (search.md 2.1)."""
-    sign = sign_of(node["to_move"])
-    no_result = float(outputs.no_result[row])
-    mean = float(outputs.score_mean[row])
-    stdev = float(outputs.score_stdev[row])
-    counted = 1.0 - no_result
-    node["own_win_loss"] = sign * outputs.win_loss[row]
-    node["own_no_result"] = no_result
-    node["own_score_mean"] = sign * mean
-    node["own_score_mean_sq"] = mean * mean / counted + stdev * stdev * counted if counted > 0.0 else 0.0
-    node["own_lead"] = sign * outputs.lead[row]
-    node["own_win_loss_error"] = outputs.win_loss_error[row]
-    node["own_score_error"] = outputs.score_error[row]
+    """Set a node's own evaluation from batch row ``row``."""
+    scalars = outputs.scalars[row]
+    write_evaluation(node["own"], outputs.win_loss[row], outputs.no_result[row], scalars, sign_of(node["to_move"]))
+    node["own_win_loss_error"] = scalars[VALUE_ERROR]
+    node["own_score_error"] = scalars[SCORE_ERROR]
 
 
 @njit(cache=True, nogil=True)
@@ -142,11 +132,10 @@ def mixed(old: float, new: float, share: float) -> float:
 @njit(cache=True, nogil=True)
 def mix_evaluation(node: Any, sample: Any, share: float) -> None:
     """Move a node's own evaluation by ``share`` of the way to that of ``sample``."""
-    node["own_win_loss"] = mixed(node["own_win_loss"], sample["own_win_loss"], share)
-    node["own_no_result"] = mixed(node["own_no_result"], sample["own_no_result"], share)
-    node["own_score_mean"] = mixed(node["own_score_mean"], sample["own_score_mean"], share)
-    node["own_score_mean_sq"] = mixed(node["own_score_mean_sq"], sample["own_score_mean_sq"], share)
-    node["own_lead"] = mixed(node["own_lead"], sample["own_lead"], share)
+    own = node["own"]
+    other = sample["own"]
+    for value in range(NUM_VALUES):
+        own[value] = mixed(own[value], other[value], share)
     node["own_win_loss_error"] = mixed(node["own_win_loss_error"], sample["own_win_loss_error"], share)
     node["own_score_error"] = mixed(node["own_score_error"], sample["own_score_error"], share)
 

@@ -17,6 +17,7 @@ from client.search.rng import choice
 from client.search.select import edge_weight, exploration_scale, selection_value, sign_of
 from client.search.tree import NO_EDGE
 from client.search.utility import utility_radius
+from client.search.values import NUM_VALUES
 from common.kernels import njit
 
 FloatArray = npt.NDArray[np.float64]
@@ -39,10 +40,7 @@ class Children(NamedTuple):
     weight_sqs: FloatArray  # through the edge
     utilities: FloatArray
     utility_sqs: FloatArray
-    win_losses: FloatArray
-    no_results: FloatArray
-    score_means: FloatArray
-    leads: FloatArray
+    means: FloatArray  # [P, V] the child's averages, as `client.search.values.Values` names them
     values: FloatArray  # play-selection values, filled by `play_selection_values`
     lower_bounds: FloatArray  # utility - radius, player to move's view, filled by `apply_lcb`
     radii: FloatArray
@@ -50,8 +48,19 @@ class Children(NamedTuple):
 
 def new_children(positions: int) -> Children:
     """Room for ``positions`` children."""
-    floats = [np.zeros(positions) for _ in range(len(Children._fields) - 2)]
-    return Children(np.zeros(positions, np.int32), np.zeros(positions, np.int32), *floats)
+    return Children(
+        positions=np.zeros(positions, np.int32),
+        visits=np.zeros(positions, np.int32),
+        priors=np.zeros(positions),
+        weights=np.zeros(positions),
+        weight_sqs=np.zeros(positions),
+        utilities=np.zeros(positions),
+        utility_sqs=np.zeros(positions),
+        means=np.zeros((positions, NUM_VALUES)),
+        values=np.zeros(positions),
+        lower_bounds=np.zeros(positions),
+        radii=np.zeros(positions),
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -78,10 +87,9 @@ def gather_children(
         children.weight_sqs[count] = child["weight_sq"] * edge["visits"] / max(child["visits"], 1)
         children.utilities[count] = child["utility"]
         children.utility_sqs[count] = child["utility_sq"]
-        children.win_losses[count] = child["win_loss"]
-        children.no_results[count] = child["no_result"]
-        children.score_means[count] = child["score_mean"]
-        children.leads[count] = child["lead"]
+        mean = child["mean"]
+        for value in range(NUM_VALUES):
+            children.means[count, value] = mean[value]
         count += 1
         e = edge["next_edge"]
     if count > 0:

@@ -9,7 +9,7 @@ Specification: search.md 2.1, 2.2, 3, 4.7, 5, 8.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from client.search.borrow import borrowed
 from client.search.grow import add_child
 from client.search.leaf import end_game, finish_evaluation, store_evaluation, write_policy
 from client.search.rng import below
-from client.search.root import NUM_SYMMETRIES, add_root_sample, next_root_symmetry, use_root_policy
+from client.search.root import add_root_sample, next_root_symmetry, use_root_policy
 from client.search.select import select_move
 from client.search.tree import (
     EVALUATED,
@@ -43,7 +43,11 @@ from common.go.history import rewind
 from common.go.play import legal_points, play
 from common.go.points import PASS, STRIDE, point_of
 from common.go.state import NUM_RECENT
+from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
+
+NOT_FINITE: Final = -1
+"""What `expand_all` returns for an evaluation with infinities or no numbers."""
 
 # -- down --
 
@@ -299,7 +303,7 @@ def expand_all(
     """Take in the evaluations of ``rows`` rows; lists the slots that are done in ``finished`` [G].
 
     Returns:
-        Their number, or -1 if an evaluation was not finite.
+        Their number, or NOT_FINITE if an evaluation was not finite.
     """
     forest = borrowed(forest)
     playouts = borrowed(playouts)
@@ -310,7 +314,7 @@ def expand_all(
     for row in range(rows):
         finite = _expand_row(forest, playouts, row, outputs, scratch, context) and finite
     if not finite:
-        return -1
+        return NOT_FINITE
     count = 0
     for slot in range(forest.searches.shape[0]):
         if _is_done(forest, slot):

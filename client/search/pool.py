@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from client.search.grow import clear_tree, promote_child
+from client.search.grow import clear_tree, new_forest, promote_child
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
     REPORT_SCALE,
@@ -27,7 +26,7 @@ from client.search.play_selection import (
     play_selection_values,
     search_entropy_and_surprise,
 )
-from client.search.playout import descend_all, expand_all
+from client.search.playout import NOT_FINITE, descend_all, expand_all
 from client.search.rng import seed_generator
 from client.search.root import begin_search
 from client.search.root_policy import interpolate_by_turn, policy_entropy
@@ -39,18 +38,17 @@ from client.search.tree import (
     Context,
     Inputs,
     Outputs,
-    new_forest,
+    arrays_of,
     new_playouts,
     new_scratch,
 )
-from client.search.utility import score_stdev, score_table
+from client.search.utility import score_table
+from client.search.values import Values
 from client.search.weights import student_table
 from common.go.points import point_of, position_of
 from nets.evaluation.batch import Batch, Evaluator
 
 FloatArray = npt.NDArray[np.float64]
-
-_NOT_FINITE: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +60,7 @@ class RootChildren:
     weights: FloatArray  # [C]
     priors: FloatArray  # [C] noised policy
     utilities: FloatArray  # [C]
-    win_losses: FloatArray  # [C] P(White wins) - P(White loses)
-    no_results: FloatArray  # [C]
-    score_means: FloatArray  # [C] points
-    leads: FloatArray  # [C] points
+    means: Values[FloatArray]  # [C] each
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +70,8 @@ class SearchResult:
     visits: int
     weight: float
     utility: float
-    win_loss: float
-    no_result: float
-    score_mean: float
-    score_stdev: float
-    lead: float
-    raw_win_loss: float  # the raw evaluation of the root
-    raw_no_result: float
-    raw_score_mean: float
-    raw_score_stdev: float
-    raw_lead: float
+    mean: Values[float]
+    raw: Values[float]  # the raw evaluation of the root
     raw_policy: npt.NDArray[np.float32]  # [length ** 2 + 1] by position, -1 where illegal; no temperature, no noise
     noised_policy: npt.NDArray[np.float32]  # [length ** 2 + 1] as searched: with root temperature and noise
     raw_policy_entropy: float  # nats
@@ -130,17 +117,8 @@ class SearchPool:
         self.scratch = new_scratch(self.length)
         self.context = Context(self.length, leaves, evaluator.has_short_term_errors, score_table(), student_table())
         self.batch: Batch = evaluator.new_batch(slots * leaves, ownership=False)
-        self._inputs = Inputs(self.batch.planes, self.batch.global_inputs, self.batch.symmetry, self.batch.optimism)
-        self._outputs = Outputs(
-            self.batch.policy,
-            self.batch.win_loss,
-            self.batch.no_result,
-            self.batch.score_mean,
-            self.batch.score_stdev,
-            self.batch.lead,
-            self.batch.short_term_win_loss_error,
-            self.batch.short_term_score_error,
-        )
+        self._inputs = arrays_of(Inputs, self.batch)
+        self._outputs = arrays_of(Outputs, self.batch)
         self._children = new_children(self.length**2 + 1)
         self._finished = np.zeros(slots, np.int32)
         self._new_indices = np.zeros((2, max_visits), np.int32)
@@ -222,7 +200,7 @@ class SearchPool:
         count = expand_all(
             self.forest, self.playouts, self._rows, self._outputs, self.scratch, self.context, self._finished
         )
-        if count == _NOT_FINITE:
+        if count == NOT_FINITE:
             raise NonFiniteEvaluationError(
                 "the evaluator answered with values that are not finite: try another net, or a device and precision "
                 "in which this one works"
@@ -315,16 +293,8 @@ class SearchPool:
             visits=int(root["visits"]),
             weight=float(root["weight"]),
             utility=float(root["utility"]),
-            win_loss=float(root["win_loss"]),
-            no_result=float(root["no_result"]),
-            score_mean=float(root["score_mean"]),
-            score_stdev=score_stdev(root["score_mean"], root["score_mean_sq"]),
-            lead=float(root["lead"]),
-            raw_win_loss=float(root["own_win_loss"]),
-            raw_no_result=float(root["own_no_result"]),
-            raw_score_mean=float(root["own_score_mean"]),
-            raw_score_stdev=score_stdev(root["own_score_mean"], root["own_score_mean_sq"]),
-            raw_lead=float(root["own_lead"]),
+            mean=Values(*root["mean"].tolist()),
+            raw=Values(*root["own"].tolist()),
             raw_policy=raw_policy,
             noised_policy=noised_policy,
             raw_policy_entropy=policy_entropy(raw_policy),
@@ -346,10 +316,7 @@ class SearchPool:
             weights=table.weights[:count].copy(),
             priors=table.priors[:count].copy(),
             utilities=table.utilities[:count].copy(),
-            win_losses=table.win_losses[:count].copy(),
-            no_results=table.no_results[:count].copy(),
-            score_means=table.score_means[:count].copy(),
-            leads=table.leads[:count].copy(),
+            means=Values(*table.means[:count].T.copy()),
         )
 
     def _need_finished(self, slot: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +26,9 @@ from client.search.tree import (
     Scratch,
 )
 from client.search.utility import dynamic_centre
+from client.search.values import SCORE_MEAN
+from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
-
-NUM_SYMMETRIES: Final[Any] = np.int64(8)
 
 
 @njit(cache=True, nogil=True)
@@ -49,12 +49,12 @@ def begin_search(
     search["turn"] = turn
     search["samples_done"] = 0
     search["sqrt_area"] = math.sqrt(float(state["x_size"]) * float(state["y_size"]))
-    if not keep_tree or search["num_nodes"] == 0:
+    if not keep_tree:
         clear_tree(forest, slot)
     root = forest.nodes[slot, ROOT]
     if root["status"] != EVALUATED:
         return
-    search["centre"] = dynamic_centre(root["score_mean"], search["sqrt_area"], parameters)
+    search["centre"] = dynamic_centre(root["mean"][SCORE_MEAN], search["sqrt_area"], parameters)
     _recompute_tree(forest, slot, scratch, context)
     other_optimism = parameters["root_policy_optimism"] != parameters["policy_optimism"]
     several = parameters["root_num_symmetries_to_sample"] > 1
@@ -123,7 +123,7 @@ def add_root_sample(
     for position in range(policy.shape[0]):
         mean_policy[position] = mixed(mean_policy[position], policy[position], share)
     if search["samples_done"] == 0 and node["visits"] == 0:
-        search["centre"] = dynamic_centre(node["own_score_mean"], search["sqrt_area"], forest.parameters[slot])
+        search["centre"] = dynamic_centre(node["own"][SCORE_MEAN], search["sqrt_area"], forest.parameters[slot])
     search["samples_done"] += 1
     return finite
 

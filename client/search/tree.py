@@ -1,4 +1,4 @@
-"""The memory of the search: trees as arrays of records, one block per slot, and who allocates them.
+"""The memory of the search: trees as arrays of records, one block per slot.
 
 Slots are apart: slot g owns row g of every array, its root is node 0, and nodes and edges are appended in order of
 creation, so a parent always lies before its children and children are listed in order of creation. `NODE` and `EDGE`
@@ -11,16 +11,16 @@ Values are White's, averages are weighted means over the node's subtree (search.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from client.search.parameters import SEARCH_PARAMETERS
-from client.search.rng import new_generators
+from client.search.values import NUM_VALUES
 from common.features import FEATURE_SCRATCH
 from common.go.points import NUM_POINTS
-from common.go.state import new_histories, new_states
+from common.go.state import new_states
+from nets.evaluation.batch import Batch
 
 # An int constant would be a type of its own to the compiler, and each kernel that takes an index be compiled twice.
 ROOT: Final[Any] = np.int64(0)
@@ -49,11 +49,7 @@ NODE: Final = np.dtype(
         ("utility", np.float64),
         ("utility_sq", np.float64),
         ("weight_sq", np.float64),  # sum of squared playout weights
-        ("win_loss", np.float64),  # P(White wins) - P(White loses)
-        ("score_mean", np.float64),  # points
-        ("score_mean_sq", np.float64),  # points squared, second moment
-        ("lead", np.float64),  # points
-        ("no_result", np.float64),  # probability
+        ("mean", np.float64, NUM_VALUES),  # as `client.search.values.Values` names them
         # -- children --
         ("first_edge", np.int32),  # NO_EDGE without children
         ("last_edge", np.int32),
@@ -64,11 +60,7 @@ NODE: Final = np.dtype(
         # -- the node's own evaluation, by the net or by the end of the game; White's view --
         ("own_utility", np.float64),
         ("own_weight", np.float64),
-        ("own_win_loss", np.float64),
-        ("own_no_result", np.float64),
-        ("own_score_mean", np.float64),
-        ("own_score_mean_sq", np.float64),
-        ("own_lead", np.float64),
+        ("own", np.float64, NUM_VALUES),
         ("own_win_loss_error", np.float64),  # short-term error of win_loss
         ("own_score_error", np.float64),  # short-term error of the score, points
     ],
@@ -159,11 +151,15 @@ class Outputs(NamedTuple):
     policy: npt.NDArray[np.float32]
     win_loss: npt.NDArray[np.float32]
     no_result: npt.NDArray[np.float32]
-    score_mean: npt.NDArray[np.float32]
-    score_stdev: npt.NDArray[np.float32]
-    lead: npt.NDArray[np.float32]
-    win_loss_error: npt.NDArray[np.float32]
-    score_error: npt.NDArray[np.float32]
+    scalars: npt.NDArray[np.float32]
+
+
+Arrays = TypeVar("Arrays", Inputs, Outputs)
+
+
+def arrays_of(kind: type[Arrays], batch: Batch) -> Arrays:
+    """The arrays of ``batch`` that ``kind`` names."""
+    return kind(**{name: getattr(batch, name) for name in kind._fields})
 
 
 class Context(NamedTuple):
@@ -174,23 +170,6 @@ class Context(NamedTuple):
     has_errors: bool  # whether the net has short-term error outputs
     score_table: npt.NDArray[np.float64]
     student_table: npt.NDArray[np.float64]
-
-
-def new_forest(slots: int, capacity: int, length: int) -> Forest:
-    """Empty trees of at most ``capacity`` nodes each, for boards up to ``length``."""
-    positions = length * length + 1
-    return Forest(
-        nodes=np.zeros((slots, capacity), NODE),
-        edges=np.zeros((slots, capacity), EDGE),
-        priors=np.zeros((slots, capacity, positions), np.float32),
-        ladders=np.zeros((slots, capacity, positions - 1), np.int8),
-        searches=np.zeros(slots, SEARCH),
-        parameters=np.zeros(slots, SEARCH_PARAMETERS),
-        states=new_states(slots),
-        histories=new_histories(slots),
-        raw_policies=np.zeros((slots, positions), np.float32),
-        generators=new_generators(slots),
-    )
 
 
 def new_playouts(rows: int, capacity: int, length: int) -> Playouts:

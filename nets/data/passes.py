@@ -25,9 +25,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from common.go.symmetry import NUM_SYMMETRIES
 from common.rows import Rows, row_bytes
 from nets.data.files import DataFile, read_file
-from nets.data.targets import NUM_SYMMETRIES, RowBatch, draw_history, make_batch
+from nets.data.targets import RowBatch, draw_history, make_batch
 from nets.data.window import WindowConfig, countable_rows, newest, window_rows
 
 _READERS: Final = min(4, os.cpu_count() or 1)

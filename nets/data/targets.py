@@ -21,12 +21,11 @@ import torch
 from torch import Tensor
 
 from common import rows as columns
+from common.go.symmetry import FLIP_X, FLIP_Y, TRANSPOSE
 from common.rows import GlobalInput, GlobalTarget, InputPlane, PolicyTarget, QTarget, Rows, ValueTarget, score_bins
 from nets.architecture.heads import RowWeight, Target
 
 HISTORY_KEEP_PROBABILITY: Final = 0.98
-NUM_SYMMETRIES: Final = 8
-_TRANSPOSE: Final = 4
 _POLICY_SMOOTHING: Final = 1e-7
 _SOFT_EXPONENT: Final = 0.25
 _VARIANCE_TIME_OFFSET: Final = 1e-5
@@ -34,11 +33,11 @@ _VARIANCE_TIME_OFFSET: Final = 1e-5
 
 def apply_symmetry(maps: npt.NDArray[Any], symmetry: int) -> npt.NDArray[Any]:
     """``maps`` [..., L, L] under a symmetry code of features.md 6: bit 0 flips y, bit 1 flips x, bit 2 transposes."""
-    if symmetry & 1:
+    if symmetry & FLIP_Y:
         maps = maps[..., ::-1, :]
-    if symmetry & 2:
+    if symmetry & FLIP_X:
         maps = maps[..., ::-1]
-    if symmetry & _TRANSPOSE:
+    if symmetry & TRANSPOSE:
         maps = maps.swapaxes(-1, -2)
     return maps
 

@@ -134,7 +134,8 @@ def decode_maps(
     policy[length * length] = logit
 
 
+@njit(cache=True, nogil=True)
 def score_mean_square(score_mean: float, score_stdev: float, no_result: float) -> float:
     """Expected square of the final score, from a decoded row (``score_mean`` already times 1 - no result)."""
-    conditional = score_mean / (1.0 - no_result)
-    return (conditional**2 + score_stdev**2) * (1.0 - no_result)
+    counted = 1.0 - no_result
+    return score_mean * score_mean / counted + score_stdev * score_stdev * counted if counted > 0.0 else 0.0

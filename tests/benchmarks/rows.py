@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from common.go.symmetry import NUM_SYMMETRIES
 from common.rows import Rows, row_bytes, write_npz
 from nets.data.files import DataFolder, read_file
 from nets.data.passes import Batches, load_chunk, make_plan, usable_batches
-from nets.data.targets import NUM_SYMMETRIES, draw_history, make_batch
+from nets.data.targets import draw_history, make_batch
 from tests.nets.made_rows import made_rows
 
 LENGTH, FILES, ROWS, BATCH = 19, 24, 1024, 256

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from client.search.utility import expected_score_value, score_table
+from client.search.values import Values
 from client.search.weights import student_cdf, student_table
 from common.features import FeatureOptions, encode, new_scratch
 from common.go.passalive import AREA_SCRATCH
@@ -22,27 +23,19 @@ from common.go.state import NUM_RECENT
 
 
 @dataclass
-class Own:
-    win_loss: float
-    score_mean: float
-    score_mean_sq: float
-    lead: float
-
-
-@dataclass
 class Node:
     state: Any
     history: Any
     sign: float
     policy: dict[int, float] = field(default_factory=dict)
-    own: Own | None = None
+    own: Values[float] | None = None
     own_utility: float = 0.0
     terminal: bool = False
     visits: int = 0
     weight: float = 0.0
     utility: float = 0.0
     utility_sq: float = 0.0
-    lead: float = 0.0
+    mean: Values[float] | None = None
     children: dict[int, Node] = field(default_factory=dict)
 
 
@@ -88,7 +81,7 @@ class NaiveSearch:
             if final == int(final):
                 mean = final + draw - 0.5
                 square = (1 - draw) * (final - 0.5) ** 2 + draw * (final + 0.5) ** 2
-            node.own = Own(2 * wins - 1, mean, square, mean)
+            node.own = Values(win_loss=2 * wins - 1, no_result=0.0, score_mean=mean, score_mean_sq=square, lead=mean)
             node.terminal = True
         else:
             self._ask(node)
@@ -107,21 +100,27 @@ class NaiveSearch:
         logits = np.array([found.policy[move] for move in moves], np.float64)
         chances = np.exp(logits - logits.max())
         node.policy = dict(zip(moves, (chances / chances.sum()).astype(np.float32).tolist(), strict=True))
-        mean = found.score_mean
-        square = mean**2 + found.score_stdev**2
-        node.own = Own(node.sign * found.win_loss, node.sign * mean, square, node.sign * found.lead)
+        counted = 1 - found.no_result
+        node.own = Values(
+            win_loss=node.sign * found.win_loss,
+            no_result=found.no_result,
+            score_mean=node.sign * found.score_mean,
+            score_mean_sq=((found.score_mean / counted) ** 2 + found.score_stdev**2) * counted,
+            lead=node.sign * found.lead,
+        )
         if node is self.root:
             expected, cap = node.own.score_mean, self.area * self.p["dynamic_score_center_scale"]
             shrunk = expected * (1 - self.p["dynamic_score_center_zero_weight"])
             self.centre = min(max(shrunk, expected - cap), expected + cap)
 
-    def _utility(self, own: Own) -> float:
+    def _utility(self, own: Values[float]) -> float:
         stdev = math.sqrt(max(0.0, own.score_mean_sq - own.score_mean**2))
         static = expected_score_value(score_table(), own.score_mean, stdev, 0.0, 2.0, self.area)
         scale = self.p["dynamic_score_center_scale"]
         dynamic = expected_score_value(score_table(), own.score_mean, stdev, self.centre, scale, self.area)
         return float(
             own.win_loss * self.p["win_loss_utility_factor"]
+            + own.no_result * self.p["no_result_utility_for_white"]
             + self.p["static_score_utility_factor"] * static
             + self.p["dynamic_score_utility_factor"] * dynamic
         )
@@ -165,19 +164,20 @@ class NaiveSearch:
         assert node.own is not None
         if node.terminal:
             node.weight = node.visits
-            node.utility, node.utility_sq, node.lead = node.own_utility, node.own_utility**2, node.own.lead
+            node.utility, node.utility_sq, node.mean = node.own_utility, node.own_utility**2, node.own
             return
         children = list(node.children.values())
         weights = self._weights(node, children)
         node.weight = 1.0 + sum(weights)
 
-        def mean(own: float, of: str) -> float:
-            pairs = zip(weights, children, strict=True)
-            return float((own + sum(weight * getattr(child, of) for weight, child in pairs)) / node.weight)
+        def mean(own: float, theirs: list[float]) -> float:
+            pairs = zip(weights, theirs, strict=True)
+            return float((own + sum(weight * value for weight, value in pairs)) / node.weight)
 
-        node.utility_sq = mean(node.own_utility**2, "utility_sq")
-        node.utility = mean(node.own_utility, "utility")
-        node.lead = mean(node.own.lead, "lead")
+        node.utility_sq = mean(node.own_utility**2, [child.utility_sq for child in children])
+        node.utility = mean(node.own_utility, [child.utility for child in children])
+        means = [child.mean for child in children if child.mean is not None]
+        node.mean = Values(*(mean(own, list(theirs)) for own, *theirs in zip(node.own, *means, strict=True)))
 
     def _weights(self, node: Node, children: list[Node]) -> list[float]:
         weights = [child.weight for child in children]

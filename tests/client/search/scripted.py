@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass
 class Answer:
-    """What a net says of a position, as the player to move sees it."""
+    """What a net says of a position, as the player to move sees it; named as in `nets.evaluation.batch.Batch`."""
 
     policy: Floats
     win_loss: float = 0.0
@@ -60,9 +60,8 @@ class ScriptedEvaluator:
         for row in range(count):
             self.symmetries.append(int(batch.symmetry[row]))
             found = self.answer(batch.planes[row], batch.global_inputs[row], int(batch.symmetry[row]))
-            batch.policy[row] = found.policy
-            for name in ("win_loss", "score_mean", "score_stdev", "lead", "no_result"):
-                getattr(batch, name)[row] = getattr(found, name)
+            for output in fields(Answer):
+                getattr(batch, output.name)[row] = getattr(found, output.name)
 
 
 def hashed_answer(planes: Floats, global_inputs: Floats, symmetry: int) -> Answer:

@@ -9,9 +9,10 @@ import pytest
 from numba.core.runtime._nrt_python import memsys_enable_stats
 from numba.core.runtime.nrt import rtsys
 
+from client.search.grow import new_forest
 from client.search.parameters import without_exploration
 from client.search.pool import NonFiniteEvaluationError, SearchPool
-from client.search.tree import EVALUATED, NO_EDGE, ROOT, TERMINAL, new_forest
+from client.search.tree import EVALUATED, NO_EDGE, ROOT, TERMINAL
 from common.go.play import play
 from common.go.points import PASS, WHITE, position_of
 from common.go.rules import Ko
@@ -60,8 +61,10 @@ def assert_same_tree(pool: SearchPool, slot: int, twin: Node) -> int:
         compared += 1
         assert nodes[index]["visits"] == node.visits
         assert (nodes[index]["status"] == TERMINAL) == node.terminal
-        for name in ("weight", "utility", "utility_sq", "lead"):
+        for name in ("weight", "utility", "utility_sq"):
             assert nodes[index][name] == pytest.approx(getattr(node, name), abs=1e-6), name
+        np.testing.assert_allclose(nodes[index]["mean"], node.mean, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(nodes[index]["own"], node.own, rtol=1e-6, atol=1e-6)
         e, moves = nodes[index]["first_edge"], []
         while e != NO_EDGE:
             moves.append(int(edges[e]["position"]))
@@ -198,8 +201,7 @@ def test_a_child_becomes_the_root() -> None:
     search(pool, 0, (state, history), parameters, kept, keep_tree=True)
     moved = pool.result(0)
     assert moved.visits == kept
-    assert moved.lead == pytest.approx(children.leads[best])
-    assert moved.win_loss == pytest.approx(children.win_losses[best])
+    np.testing.assert_allclose(moved.mean, [means[best] for means in children.means])
     pool.start(0, state, history, parameters=parameters, visits=200, seed=2, keep_tree=True)
     rounds = 0
     while pool.running():
@@ -210,6 +212,15 @@ def test_a_child_becomes_the_root() -> None:
     assert not pool.advance(0, point)  # occupied now, so no child has it
     search(pool, 0, (state, history), parameters, 5, keep_tree=True)
     assert pool.result(0).visits == 5
+
+
+def test_a_slot_that_was_never_started_has_an_empty_tree() -> None:
+    pool = SearchPool(ScriptedEvaluator(5, hashed_answer), slots=2, max_visits=20)
+    assert not pool.advance(1, PASS)
+    search(pool, 1, empty(5), record(PAPER), 20, keep_tree=True)
+    fresh = summary(pool, 1)
+    search(pool, 0, empty(5), record(PAPER), 20)
+    assert summary(pool, 0) == fresh
 
 
 def test_a_kept_root_is_noised_anew_and_its_children_know() -> None:
@@ -243,9 +254,9 @@ def test_root_is_the_mean_of_its_symmetries() -> None:
     assert sorted(evaluator.symmetries) == list(range(8))
     result = pool.result(0)
     assert result.visits == 1
-    assert result.raw_win_loss == pytest.approx(-0.35)  # Black to move
-    assert result.raw_lead == pytest.approx(3.5)
-    assert result.raw_score_stdev == pytest.approx(np.sqrt(1 + np.var(range(8))))
+    assert result.raw.win_loss == pytest.approx(-0.35)  # Black to move
+    assert result.raw.lead == pytest.approx(3.5)
+    assert result.raw.score_mean_sq == pytest.approx(1 + np.mean(np.square(range(8))))
     expected = np.full(26, 1.0)
     expected[:8] += (np.exp(2.0) - 1) / 8
     np.testing.assert_allclose(result.raw_policy, expected / (25 + np.exp(2.0)), rtol=1e-5)
@@ -263,9 +274,9 @@ def test_a_won_pass_is_found_and_scored_by_the_rules() -> None:
     children = pool.result(0).children
     passing = children.points.tolist().index(PASS)
     final = 3 - 5 + 0.5  # the middle belongs to nobody
-    assert children.score_means[passing] == pytest.approx(final)
-    assert children.win_losses[passing] == -1.0
-    assert children.leads[passing] == pytest.approx(final)
+    assert children.means.score_mean[passing] == pytest.approx(final)
+    assert children.means.win_loss[passing] == -1.0
+    assert children.means.lead[passing] == pytest.approx(final)
 
 
 def test_draws_count_what_the_game_says() -> None:
@@ -276,8 +287,8 @@ def test_draws_count_what_the_game_says() -> None:
     search(pool, 0, start, record(PAPER), 50)
     children = pool.result(0).children
     passing = children.points.tolist().index(PASS)
-    assert children.win_losses[passing] == pytest.approx(2 * 0.3 - 1)
-    assert children.score_means[passing] == pytest.approx(-0.2)
+    assert children.means.win_loss[passing] == pytest.approx(2 * 0.3 - 1)
+    assert children.means.score_mean[passing] == pytest.approx(-0.2)
 
 
 def test_repetition_without_result_ends_a_line() -> None:
@@ -286,9 +297,9 @@ def test_repetition_without_result_ends_a_line() -> None:
     pool = SearchPool(evaluator, slots=1, max_visits=20)
     search(pool, 0, start, record(PAPER), 1)
     result = pool.result(0)
-    assert result.no_result == pytest.approx(0.25)
-    assert result.score_mean == pytest.approx(-0.75)
-    assert result.score_stdev**2 == pytest.approx(0.75 - 0.75**2, abs=1e-6)  # mean 1 in three of four games
+    assert result.mean.no_result == pytest.approx(0.25)
+    assert result.mean.score_mean == pytest.approx(-0.75)
+    assert result.mean.score_mean_sq == pytest.approx(0.75, abs=1e-6)  # 1 in three of four games
 
 
 def test_choice_follows_the_temperature_of_the_turn() -> None:
