@@ -56,38 +56,6 @@ class GameFacts:
     num_training_rows: int = 0
     draw_white_wins: float | None = None
 
-    @staticmethod
-    def of_upload(upload: wire.GameUpload, *, black_network: str, white_network: str, length: int) -> GameFacts:
-        """The facts of a form whose networks' addresses have been resolved to names.
-
-        Raises:
-            ValueError: the rules contradict themselves.
-        """
-        rules = Rules.from_json({**upload.rules.to_object(), "komi": upload.komi})
-        rows = upload.num_training_rows if isinstance(upload, wire.TrainingGameUpload) else 0
-        return GameFacts(
-            x_size=upload.board_size_x,
-            y_size=upload.board_size_y,
-            rules=rules,
-            handicap=upload.handicap,
-            game_type=_sgf_game_type(upload.gametype),
-            winner=upload.winner,
-            score=upload.score,
-            resigned=upload.resigned,
-            game_length=upload.game_length,
-            uid=upload.kg_game_uid,
-            black_network=black_network,
-            white_network=white_network,
-            length=length,
-            num_training_rows=rows,
-            draw_white_wins=upload.extra_metadata.draw_equivalent_wins_for_white,
-        )
-
-
-def _sgf_game_type(form_type: str) -> str:
-    known = {wire.form_game_type(_CLEANUP_TRAINING): _CLEANUP_TRAINING}
-    return known.get(form_type, form_type)
-
 
 def audit_training_game(
     sgf_text: str | bytes,

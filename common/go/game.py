@@ -238,10 +238,6 @@ class Game:
         self._resigned_by = EMPTY
         self._count_handicap()
 
-    def pass_turn(self) -> None:
-        """Pass for the player to move; ``ValueError`` when the game is over."""
-        self.play(PASS)
-
     def resign(self, colour: int | None = None) -> None:
         """End the game as a loss of ``colour``, None being the player to move; ``ValueError`` when it is over."""
         if self.finished:

@@ -124,15 +124,6 @@ def all_pass_alive(state: Any, area: Any, scratch: Any) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def pass_alive_score(state: Any, area: Any, scratch: Any) -> float:
-    """The final score of a game that `all_pass_alive` has ended (rules.md 4.3); ``area`` becomes the owners."""
-    if state["tax_rule"] == Tax.ALL:
-        return score(state, area, scratch)
-    calculate_area(state, False, False, False, state["pass_alive_suicide"] != 0, area, scratch)
-    return count_area(state, area) + white_bonus_points(state) + _button_points(state)
-
-
-@njit(cache=True, nogil=True)
 def scoring_values(state: Any, area: Any, values: Any, scratch: Any) -> None:
     """What each point is worth in the final score: a training target (rules.md 9.5).
 
