@@ -16,7 +16,7 @@ import numpy.typing as npt
 from common.features import FeatureOptions, encode_packed, new_scratch
 from common.go import history as histories
 from common.go import play, scoring
-from common.go.points import NO_POINT
+from common.go.points import NO_POINT, SECOND_CLEANUP
 from common.go.rules import Scoring
 from common.go.state import new_states
 from common.kernels import njit
@@ -137,5 +137,5 @@ class Branches:
             global_inputs=inputs,
             legal=legal,
             own_komi=float(scoring.own_komi(state)),
-            is_area_like=is_area or int(state["phase"]) == scoring.LAST_PHASE,
+            is_area_like=is_area or int(state["phase"]) == SECOND_CLEANUP,
         )

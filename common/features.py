@@ -26,9 +26,9 @@ from common.go.play import (
     pass_would_end_game,
     pass_would_end_phase,
 )
-from common.go.points import EMPTY, MAX_LENGTH, NO_POINT, NUM_POINTS, PASS, STRIDE, WHITE
+from common.go.points import EMPTY, MAX_LENGTH, NO_POINT, NUM_POINTS, PASS, SECOND_CLEANUP, STRIDE, WHITE, opponent
 from common.go.rules import Ko, Scoring, Tax
-from common.go.scoring import LAST_PHASE, area_now, own_komi
+from common.go.scoring import area_now, own_komi
 from common.go.state import NUM_RECENT
 from common.kernels import njit
 from common.rows import NUM_GLOBAL_INPUTS as NUM_GLOBAL_INPUTS
@@ -95,11 +95,11 @@ def _included_turns(state: Any, options: Any, hides_pass: bool) -> int:
     most = 1 if state["finished"] else NUM_RECENT
     # A game that went on after its end shows the turns since then, and the one that ended it.
     most = int(max(0, min(most, options.max_history, state["turns_in_phase"] + state["past_end"])))
-    player = 3 - state["to_move"]
+    player = opponent(state["to_move"])
     for turn in range(most):
         if state["recent_colour"][turn] != player:
             return turn
-        player = 3 - player
+        player = opponent(player)
     return most
 
 
@@ -123,7 +123,7 @@ def _complete_ladders(state: Any, turns: int, scratch: Any) -> None:
 def _collect_board(state: Any, length: int, turns: int, has_area: bool, scratch: Any) -> None:
     """Writes the bits of everything but moves and bans; ``owner`` holds the area if there is one."""
     own = state["to_move"]
-    opp = 3 - own
+    opp = opponent(own)
     stones = state["colour"]
     heads = state["chain_head"]
     liberties = state["chain_liberties"]
@@ -162,7 +162,7 @@ def _collect_board(state: Any, length: int, turns: int, has_area: bool, scratch:
 def _collect_cleanup(state: Any, length: int, own: int, opp: int, bits: Any) -> None:
     """Adds the bits that only cleanup phases have: ko blocks, and the stones at the start of the last phase."""
     start = state["second_cleanup_start"]
-    in_last = state["phase"] == LAST_PHASE
+    in_last = state["phase"] == SECOND_CLEANUP
     for y in range(state["y_size"]):
         first = (y + 1) * STRIDE + 1
         for x in range(state["x_size"]):
@@ -248,14 +248,14 @@ def _write_globals(state: Any, options: Any, pass_ends_phase: bool, global_input
     global_inputs[GlobalInput.TAXED] = 1.0 if state["tax_rule"] != _NO_TAX else 0.0
     global_inputs[GlobalInput.GROUP_TAX] = 1.0 if state["tax_rule"] == _TAX_ALL else 0.0
     global_inputs[GlobalInput.ENCORE] = 1.0 if state["phase"] > 0 else 0.0
-    global_inputs[GlobalInput.SECOND_ENCORE] = 1.0 if state["phase"] == LAST_PHASE else 0.0
+    global_inputs[GlobalInput.SECOND_ENCORE] = 1.0 if state["phase"] == SECOND_CLEANUP else 0.0
     global_inputs[GlobalInput.PASS_WOULD_END_PHASE] = 1.0 if pass_ends_phase else 0.0
     advantage = options.playout_doubling_advantage
     if advantage != 0.0:
         global_inputs[GlobalInput.HAS_PLAYOUT_DOUBLING] = 1.0
         global_inputs[GlobalInput.PLAYOUT_DOUBLING] = 0.5 * advantage
     global_inputs[GlobalInput.BUTTON] = 1.0 if state["button_left"] else 0.0
-    if not is_territory or state["phase"] == LAST_PHASE:
+    if not is_territory or state["phase"] == SECOND_CLEANUP:
         global_inputs[GlobalInput.KOMI_PARITY] = komi_wave(komi, area)
 
 
@@ -307,7 +307,7 @@ def _pack(bits: Any, length: int, packed: Any) -> None:
 @njit(cache=True, nogil=True)
 def _collect(state: Any, history: Any, length: int, options: Any, global_inputs: Any, scratch: Any) -> None:
     """Writes the globals, and the planes as ``bits`` of the scratch record."""
-    has_area = state["scoring_rule"] == _AREA or state["phase"] == LAST_PHASE
+    has_area = state["scoring_rule"] == _AREA or state["phase"] == SECOND_CLEANUP
     own_lead = 0.0
     if has_area:
         board_score = area_now(state, scratch["owner"], scratch["area"])

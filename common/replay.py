@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from common.features import FeatureOptions, encode_packed, new_scratch
 from common.go import board, play, scoring
-from common.go.points import BLACK, EMPTY, NUM_POINTS, STRIDE, WHITE
+from common.go.points import BLACK, EMPTY, MAIN_PHASE, NUM_POINTS, SECOND_CLEANUP, STRIDE, WHITE
 from common.go.rules import Rules, Scoring
 from common.go.state import HISTORY_CAPACITY, new_histories, new_states
 from common.kernels import njit
@@ -48,7 +48,7 @@ class GameStart:
     y_size: int
     stones: tuple[tuple[int, int], ...]  # (colour, point) on the board before the first move
     first_player: int
-    phase: int = 0  # clean-up phase in which the record begins
+    phase: int = MAIN_PHASE  # clean-up phase in which the record begins
     draw_white_wins: float = 0.5
     bonus_before: float = 0.0  # White's bonus points from before the record, which the stones do not tell
     pass_alive_with_suicide: bool = False  # pass-alive areas as if suicide were legal, whatever the rule
@@ -152,13 +152,13 @@ def _play_moves(
         if turn == count:
             break
         if state["finished"]:
-            return turn, 1
+            return turn, BadTurn.GAME_OVER
         if colours[turn] != state["to_move"]:
-            return turn, 2
+            return turn, BadTurn.WRONG_PLAYER
         if not play.is_legal(state, history, points[turn]):
-            return turn, 3
+            return turn, BadTurn.ILLEGAL
         play.play(state, history, points[turn])
-    return count, 0
+    return count, BadTurn.NONE
 
 
 def replay(
@@ -322,4 +322,4 @@ def area_like(game: Replay, turns: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_
     """Column 48: whether a turn is scored by area as it stands."""
     if game.start.rules.scoring == Scoring.AREA:
         return np.ones(len(turns), bool)
-    return np.asarray(game.phases[turns] == scoring.LAST_PHASE)
+    return np.asarray(game.phases[turns] == SECOND_CLEANUP)

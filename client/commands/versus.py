@@ -23,7 +23,7 @@ from client.search.pool import SearchPool
 from common.arguments import positive
 from common.config_text import ConfigError, overlay
 from common.go.game import Game
-from common.go.points import BLACK, WHITE, to_vertex
+from common.go.points import BLACK, WHITE, opponent, to_vertex
 from common.go.rules import Rules
 from common.parameters import parse_match
 
@@ -96,7 +96,7 @@ class Encounter:
 
     def opponent_moves(self) -> None:
         """Let the other program play its move."""
-        answer = self.engine.ask(f"genmove {COLOURS[3 - self.ours]}").lower()
+        answer = self.engine.ask(f"genmove {COLOURS[opponent(self.ours)]}").lower()
         if answer == "resign":
             self.points = 1.0
             return

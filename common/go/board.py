@@ -11,7 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from common.go.points import BLACK, EMPTY, MAX_LENGTH, MIN_LENGTH, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, WALL, WHITE
+from common.go.points import (
+    BLACK,
+    EMPTY,
+    MAX_LENGTH,
+    MIN_LENGTH,
+    NEIGHBOURS,
+    NO_POINT,
+    NUM_POINTS,
+    STRIDE,
+    WALL,
+    WHITE,
+    opponent,
+)
 from common.go.zobrist import STONE_KEYS
 from common.kernels import njit
 
@@ -160,7 +172,7 @@ def place_stone(state: Any, point: int, colour_placed: int) -> None:
         if colour[near] == colour_placed:
             if chain_head[near] != head:
                 head = _merge(state, head, chain_head[near])
-        elif colour[near] == 3 - colour_placed and liberties[chain_head[near]] == 0:
+        elif colour[near] == opponent(colour_placed) and liberties[chain_head[near]] == 0:
             captures = True
     if captures:
         _capture_around(state, point, colour_placed, head)
@@ -174,15 +186,15 @@ def _capture_around(state: Any, point: int, colour_placed: int, head: int) -> No
     colour = state["colour"]
     chain_head = state["chain_head"]
     liberties = state["chain_liberties"]
-    opponent = 3 - colour_placed
-    before = state["captured"][opponent]
+    other_colour = opponent(colour_placed)
+    before = state["captured"][other_colour]
     last = NO_POINT
     for offset in NEIGHBOURS:
         near = point + offset
-        if colour[near] == opponent and liberties[chain_head[near]] == 0:
+        if colour[near] == other_colour and liberties[chain_head[near]] == 0:
             _remove_chain(state, chain_head[near])
             last = near
-    if state["captured"][opponent] == before + 1 and state["chain_size"][head] == 1 and liberties[head] == 1:
+    if state["captured"][other_colour] == before + 1 and state["chain_size"][head] == 1 and liberties[head] == 1:
         state["ko_point"] = last
 
 
@@ -237,7 +249,7 @@ def ko_capture(state: Any, point: int, colour_placed: int) -> int:
         other = colour[near]
         if other == WALL:
             continue
-        if other != 3 - colour_placed:
+        if other != opponent(colour_placed):
             return NO_POINT
         head = state["chain_head"][near]
         if state["chain_liberties"][head] == 1:
@@ -299,7 +311,7 @@ def set_stone(state: Any, point: int, colour_set: int) -> bool:
         return False
     for offset in NEIGHBOURS:
         near = point + offset
-        if colour[near] == 3 - colour_set and state["chain_liberties"][state["chain_head"][near]] == 1:
+        if colour[near] == opponent(colour_set) and state["chain_liberties"][state["chain_head"][near]] == 1:
             return False
     place_stone(state, point, colour_set)
     return True

@@ -24,6 +24,7 @@ from common.go.points import (
     PASS,
     WHITE,
     from_vertex,
+    opponent,
     point_at,
     to_vertex,
 )
@@ -310,7 +311,7 @@ class Game:
     def result(self) -> str | None:
         """``B+3.5``, ``W+R``, ``0`` for a draw, ``Void`` for no result; None while the game goes on."""
         if self._resigned_by != EMPTY:
-            return f"{COLOUR_LETTERS[3 - self._resigned_by]}+R"
+            return f"{COLOUR_LETTERS[opponent(self._resigned_by)]}+R"
         if not self.finished:
             return None
         return "Void" if self.state["no_result"] else result_text(self.score())

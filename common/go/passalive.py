@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from common.go.bitrows import ROWS, beside, lowest_index, take_component
-from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NUM_POINTS, STRIDE, WHITE
+from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NUM_POINTS, STRIDE, WHITE, opponent
 from common.kernels import njit
 
 _MAX_VITAL: Final = 4
@@ -184,7 +184,7 @@ def _find_regions(state: Any, colour: int, suicide: bool, scratch: Any) -> None:
     left = scratch["left"]
     board = scratch["stones"]
     for row in range(ROWS):
-        left[row] = board[EMPTY, row] | board[3 - colour, row]
+        left[row] = board[EMPTY, row] | board[opponent(colour), row]
     for point in range(NUM_POINTS):
         scratch["chain_vital"][point] = 0
     scratch["living_count"] = 0
@@ -273,7 +273,7 @@ def _own_colour(state: Any, colour: int, safe_big: bool, unsafe_big: bool, suici
     _find_regions(state, colour, suicide, scratch)
     _let_chains_die(state, colour, scratch)
     own = scratch["owned"][colour]
-    other = scratch["owned"][3 - colour]
+    other = scratch["owned"][opponent(colour)]
     for row in range(ROWS):
         own[row] |= scratch["alive"][row]
         other[row] &= ~scratch["alive"][row]

@@ -13,7 +13,20 @@ import numpy as np
 
 from common.go import history as keys
 from common.go.board import is_illegal_suicide, key_after, ko_capture, place_stone
-from common.go.points import BLACK, EMPTY, NO_POINT, NUM_POINTS, PASS, STRIDE, WALL, WHITE
+from common.go.points import (
+    BLACK,
+    EMPTY,
+    FIRST_CLEANUP,
+    MAIN_PHASE,
+    NO_POINT,
+    NUM_POINTS,
+    PASS,
+    SECOND_CLEANUP,
+    STRIDE,
+    WALL,
+    WHITE,
+    opponent,
+)
 from common.go.rules import HandicapBonus, Ko, Scoring
 from common.go.state import NUM_RECENT
 from common.go.zobrist import BLOCK_KEYS, KO_LOG_KEYS, PASS_KEYS, TO_MOVE_KEYS
@@ -35,13 +48,13 @@ _BONUS_N_MINUS_1: Final = int(HandicapBonus.N_MINUS_1)
 @njit(cache=True, nogil=True)
 def _loose_repetition(state: Any) -> bool:
     """Whether repetition is not banned but ends phases and games: ko SIMPLE, and always in the cleanup phases."""
-    return bool(state["ko_rule"] == _SIMPLE or state["phase"] > 0)
+    return bool(state["ko_rule"] == _SIMPLE or state["phase"] > MAIN_PHASE)
 
 
 @njit(cache=True, nogil=True)
 def _situation_key(state: Any, grid_key: Any, to_move: int) -> Any:
     """Key of the repetition rule for a board and the player to move on it (rules.md 4 and 6); uint64."""
-    if state["phase"] > 0:
+    if state["phase"] > MAIN_PHASE:
         return grid_key ^ TO_MOVE_KEYS[to_move] ^ state["ko_blocked_key"]
     if state["ko_rule"] == _POSITIONAL:
         return grid_key
@@ -75,7 +88,7 @@ def _start_phase(state: Any, history: Any, phase: int) -> None:
     for point in range(NUM_POINTS):
         state["ko_blocked"][point] = 0
     state["ko_blocked_key"] = np.uint64(0)
-    if phase == 2:
+    if phase == SECOND_CLEANUP:
         for point in range(NUM_POINTS):
             state["second_cleanup_start"][point] = state["colour"][point]
 
@@ -93,21 +106,21 @@ def set_handicap_stones(state: Any, stones: int) -> None:
 
 @njit(cache=True, nogil=True)
 def begin(state: Any, history: Any, to_move: int, phase: int) -> bool:
-    """Start the record of a game on the board that has been set up, in ``phase`` 0, 1 or 2.
+    """Start the record of a game on the board that has been set up, in one of its phases.
 
     Needs the rules fields and the stones; sets everything else, bonuses included, and empties the history.
 
     Returns:
         False, doing nothing, if ``to_move`` is no colour or ``phase`` no phase.
     """
-    if not BLACK <= to_move <= WHITE or not 0 <= phase <= 2:
+    if not BLACK <= to_move <= WHITE or not MAIN_PHASE <= phase <= SECOND_CLEANUP:
         return False
     keys.rewind(history, 0)
     state["to_move"] = to_move
     state["finished"] = 0
     state["no_result"] = 0
     state["past_end"] = 0
-    state["button_left"] = 1 if state["has_button"] != 0 and phase == 0 else 0
+    state["button_left"] = 1 if state["has_button"] != 0 and phase == MAIN_PHASE else 0
     state["turns"] = 0
     state["ko_point"] = NO_POINT
     for index in range(NUM_RECENT):
@@ -150,7 +163,7 @@ def is_superko_banned(state: Any, history: Any, point: int) -> bool:
     colour = state["to_move"]
     if state["vacated"][point] & colour == 0 and (state["suicide"] == 0 or not is_crowded(state, point)):
         return False
-    key = _situation_key(state, key_after(state, point, colour), 3 - colour)
+    key = _situation_key(state, key_after(state, point, colour), opponent(colour))
     return keys.contains(history, key, state["repetition_start"])
 
 
@@ -170,7 +183,7 @@ def is_crowded(state: Any, point: int) -> bool:
 def unblocked_stone(state: Any, point: int) -> int:
     """The stone whose ko block a pass-for-ko at ``point`` would lift (rules.md 6), or NO_POINT. Cleanup phases only."""
     colour = state["to_move"]
-    if state["colour"][point] == 3 - colour:
+    if state["colour"][point] == opponent(colour):
         head = state["chain_head"][point]
         if state["ko_blocked"][point] != 0 and state["chain_size"][head] == 1 and state["chain_liberties"][head] == 1:
             return point
@@ -198,7 +211,7 @@ def is_legal(state: Any, history: Any, point: int) -> bool:
         return True
     if not 0 < point < NUM_POINTS or state["colour"][point] == WALL:
         return False
-    if state["phase"] > 0:
+    if state["phase"] > MAIN_PHASE:
         if unblocked_stone(state, point) != NO_POINT:
             return True
         return (
@@ -245,7 +258,7 @@ def pass_would_end_phase(state: Any, history: Any) -> bool:
 @njit(cache=True, nogil=True)
 def pass_would_end_game(state: Any, history: Any) -> bool:
     """Whether a pass would end the phase, and with it the game (rules.md 4.1)."""
-    last = state["scoring_rule"] != _TERRITORY or state["phase"] == 2
+    last = state["scoring_rule"] != _TERRITORY or state["phase"] == SECOND_CLEANUP
     return last and pass_would_end_phase(state, history)
 
 
@@ -282,7 +295,7 @@ def _remember(state: Any, point: int) -> None:
 @njit(cache=True, nogil=True)
 def _end_phase(state: Any, history: Any) -> None:
     """Enter the next cleanup phase of territory scoring, or end the game."""
-    if state["scoring_rule"] == _TERRITORY and state["phase"] < 2:
+    if state["scoring_rule"] == _TERRITORY and state["phase"] < SECOND_CLEANUP:
         _start_phase(state, history, state["phase"] + 1)
         _add_situation(state, history)
     else:
@@ -308,7 +321,7 @@ def _pass(state: Any, history: Any) -> None:
             ends = keys.add(history, key, state["pass_keys_start"]) > 0 or ends
             _restart_repetition(state, history)
     state["ko_point"] = NO_POINT
-    state["to_move"] = 3 - colour
+    state["to_move"] = opponent(colour)
     _add_situation(state, history)
     if ends:
         _end_phase(state, history)
@@ -326,7 +339,7 @@ def _play_in_cleanup(state: Any, history: Any, point: int) -> None:
         return
     log_key = state["grid_key"] ^ KO_LOG_KEYS[colour, point]
     place_stone(state, point, colour)
-    if state["phase"] == 1:
+    if state["phase"] == FIRST_CLEANUP:
         state["white_bonus"] += 1.0 if colour == BLACK else -1.0
     if state["ko_point"] != NO_POINT:
         state["ko_point"] = NO_POINT
@@ -355,7 +368,7 @@ def play(state: Any, history: Any, point: int) -> bool:
     if point != PASS:
         if not 0 < point < NUM_POINTS:
             return False
-        if state["colour"][point] != EMPTY and (phase == 0 or unblocked_stone(state, point) == NO_POINT):
+        if state["colour"][point] != EMPTY and (phase == MAIN_PHASE or unblocked_stone(state, point) == NO_POINT):
             return False
     if keys.is_full(history, KEYS_PER_TURN):
         state["finished"] = 1
@@ -374,13 +387,13 @@ def play(state: Any, history: Any, point: int) -> bool:
         return True
     colour = state["to_move"]
     state["consecutive_passes"] = 0
-    if phase == 0:
+    if phase == MAIN_PHASE:
         place_stone(state, point, colour)
         if state["scoring_rule"] == _TERRITORY:
             state["white_bonus"] += 1.0 if colour == BLACK else -1.0
     else:
         _play_in_cleanup(state, history, point)
-    state["to_move"] = 3 - colour
+    state["to_move"] = opponent(colour)
     if _add_situation(state, history) >= 2 and _loose_repetition(state):
         state["finished"] = 1
         state["no_result"] = 1

@@ -11,14 +11,12 @@ import math
 from typing import Any, Final
 
 from common.go.passalive import calculate_area, independent_life_area
-from common.go.points import BLACK, EMPTY, NEIGHBOURS, STRIDE, WHITE
+from common.go.points import BLACK, EMPTY, NEIGHBOURS, SECOND_CLEANUP, STRIDE, WHITE
 from common.go.rules import Scoring, Tax
 from common.kernels import njit
 
 BUTTON_POINTS: Final = 0.5
 _TAX_PER_REGION: Final = 2
-LAST_PHASE: Final = 2
-"""The second cleanup phase, in which territory is scored stone by stone."""
 
 
 @njit(cache=True, nogil=True)
@@ -78,7 +76,7 @@ def _add_original_stones(state: Any, area: Any) -> None:
     for y in range(state["y_size"]):
         first = (y + 1) * STRIDE + 1
         for point in range(first, first + state["x_size"]):
-            if area[point] == EMPTY and (state["phase"] < LAST_PHASE or start[point] == stones[point]):
+            if area[point] == EMPTY and (state["phase"] < SECOND_CLEANUP or start[point] == stones[point]):
                 area[point] = stones[point]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from common.go import scoring
 from common.go.passalive import AREA_SCRATCH
-from common.go.points import BLACK, NUM_POINTS, WHITE, point_at
+from common.go.points import BLACK, NUM_POINTS, SECOND_CLEANUP, WHITE, point_at
 from common.go.rules import Rules
 from tests.common.fixtures import fixture_records
 from tests.common.pictures import picture_of, result_score, state_of
@@ -71,7 +71,7 @@ def test_bonuses_and_button_are_added_and_the_state_stays() -> None:
 
 def test_stones_added_in_the_second_cleanup_do_not_count() -> None:
     state = state_of(".X.../XX.../...OO/...O.", rules_of("TERRITORY", "SEKI"))
-    state["phase"] = scoring.LAST_PHASE
+    state["phase"] = SECOND_CLEANUP
     state["second_cleanup_start"] = state["colour"]
     state["second_cleanup_start"][point_at(1, 0)] = 0
     assert scoring.area_now(state, AREA, SCRATCH) == 3 - 2
