@@ -22,15 +22,14 @@ from common.audit_rows import AuditedGame, MainRows, SearchComment, check_shared
 from common.audit_side import check_side_rows
 from common.audit_text import Config, check_row_weights, check_text, move_limit, searched_moves
 from common.go.points import PASS, WHITE, point_at
-from common.go.rules import Rules, komi_text
+from common.go.result import DRAW
+from common.go.rules import Rules
 from common.parameters import MatchConfig, SelfplayConfig
 from common.replay import MAX_TURNS, BadTurn, Ending, GameStart, Replay, ending, replay
 from common.rows import GlobalTarget, Rows
 from common.sgf import SgfError, read
 from common.sgf_record import GameRecord, Move, MoveValues
 
-NO_WINNER: Final = "-"
-DRAW: Final = "0"
 UNFINISHED: Final = (DRAW, 0.0)
 """Winner and score in the form of a game that was stopped by the move limit, whoever is ahead."""
 _CLEANUP_TRAINING: Final = "cleanuptraining"
@@ -294,12 +293,11 @@ def _check_result(record: GameRecord, end: Ending, facts: GameFacts, config: Con
         Reason.RESIGNED,
         f"resigned: the SGF has RE[{record.result}], the form {facts.resigned}",
     )
-    true_result = "Void" if end.is_no_result else result_text(end.white_score)
     if resigned:
         assert record.result is not None
         _check_claims(facts, findings, record.result[0], 0.0)
     elif record.result is None:
-        findings.expect(not end.ended_by_rules, Reason.RESULT, f"RE is missing, the game's result is {true_result}")
+        findings.expect(not end.ended_by_rules, Reason.RESULT, f"RE is missing, the game's result is {end.result}")
         _check_was_stopped(record, config, findings)
         findings.is_unfinished = True
         _check_claims(facts, findings, *UNFINISHED)
@@ -307,15 +305,11 @@ def _check_result(record: GameRecord, end: Ending, facts: GameFacts, config: Con
         has_ended = end.ended_by_rules or end.all_pass_alive
         findings.expect(has_ended, Reason.NOT_FINISHED, "the SGF has a result, but the game did not end")
         findings.expect(
-            _same_result(record.result, true_result),
+            _same_result(record.result, end.result),
             Reason.RESULT,
-            f"the SGF has RE[{record.result}], the game's result is {true_result}",
+            f"the SGF has RE[{record.result}], the game's result is {end.result}",
         )
-        if end.is_no_result:
-            _check_claims(facts, findings, NO_WINNER, 0.0)
-        else:
-            winner = DRAW if end.white_score == 0 else "W" if end.white_score > 0 else "B"
-            _check_claims(facts, findings, winner, end.white_score)
+        _check_claims(facts, findings, end.winner, end.score)
 
 
 def _check_was_stopped(record: GameRecord, config: Config | None, findings: Findings) -> None:
@@ -340,13 +334,6 @@ def _check_claims(facts: GameFacts, findings: Findings, winner: str, score: floa
         Reason.SCORE,
         f"the form says that the score is {facts.score}, the game {score:g}",
     )
-
-
-def result_text(white_score: float) -> str:
-    """A result as in an SGF: ``W+2.5``, ``B+10``, ``0`` for a draw."""
-    if white_score == 0:
-        return DRAW
-    return f"{'W' if white_score > 0 else 'B'}+{komi_text(abs(white_score))}"
 
 
 def _same_result(told: str, true_result: str) -> bool:

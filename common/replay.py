@@ -20,6 +20,7 @@ import numpy.typing as npt
 from common.features import FeatureOptions, encode_packed, new_scratch
 from common.go import board, play, scoring
 from common.go.points import BLACK, EMPTY, MAIN_PHASE, NUM_POINTS, SECOND_CLEANUP, STRIDE, WHITE
+from common.go.result import NO_WINNER, VOID, result_text, winner_of
 from common.go.rules import Rules, Scoring
 from common.go.state import HISTORY_CAPACITY, new_histories, new_states
 from common.kernels import njit
@@ -95,6 +96,21 @@ class Ending:
     area: npt.NDArray[np.int8]  #           [length, length] final owners
     plain_area: npt.NDArray[np.int8]  #     [length, length] owners in the plain area map
     white_points: npt.NDArray[np.float32]  # [length, length] what each point scores for White (rules.md 9.5)
+
+    @property
+    def winner(self) -> str:
+        """As in a form: ``B``, ``W``, ``0`` for a draw, ``-`` for no result."""
+        return NO_WINNER if self.is_no_result else winner_of(self.white_score)
+
+    @property
+    def score(self) -> float:
+        """As in a form: White's lead, 0 without result."""
+        return 0.0 if self.is_no_result else self.white_score
+
+    @property
+    def result(self) -> str:
+        """As in an SGF: ``W+2.5``, ``0`` for a draw, ``Void`` for no result."""
+        return VOID if self.is_no_result else result_text(self.white_score)
 
 
 @njit(cache=True, nogil=True)

@@ -22,6 +22,7 @@ from common.go import play
 from common.go.game import Game
 from common.go.handicap import fixed_points
 from common.go.points import BLACK, MAX_LENGTH, MIN_LENGTH, PASS, WHITE, from_vertex, point_at, to_vertex
+from common.go.result import DRAW, VOID
 from common.go.rules import MAX_KOMI, Rules, Scoring, komi_text
 from common.parameter_kinds import BOOLEAN, TEXT, Key, choice, integer, number
 from common.precision import Precision
@@ -295,7 +296,7 @@ class Engine:
         """The score of a finished game, else an estimate (engine.md 6)."""
         is_exact = not self.rules.friendly_pass_ok or self.rules.scoring == Scoring.TERRITORY
         if self.game.finished and is_exact:
-            return "0" if self.game.result == "Void" else score_text(self.game.score())
+            return DRAW if self.game.result == VOID else score_text(self.game.score())
         if self.search.network.name == RANDOM_MODEL:
             return score_text(self.game.score())
         lead = self.search.estimate_score(self.game)

@@ -15,8 +15,9 @@ from client.games.match_game import MatchGame, MatchTurn
 from client.games.orders import FinishedGame, GameOrder
 from client.games.recorder import PlayedGame, TurnRecord, as_value, make_rows, value_sequence, weigh
 from client.games.selfplay_game import SelfplayGame
-from common.audit import DRAW, NO_WINNER, UNFINISHED, GameFacts, result_text
+from common.audit import UNFINISHED, GameFacts
 from common.go.points import PASS, WHITE, x_of, y_of
+from common.go.result import resignation_text
 from common.parameters import SelfplayConfig
 from common.replay import Ending, Replay, ending, replay
 from common.rows import Rows
@@ -24,7 +25,6 @@ from common.sgf import write
 from common.sgf_record import GameRecord, Move, MoveValues, StartInfo
 
 GAME_TYPE: Final = "normal"
-NO_RESULT_TEXT: Final = "Void"
 
 
 @dataclass(frozen=True)
@@ -65,19 +65,15 @@ def finish_match(order: GameOrder, game: MatchGame) -> FinishedGame:
         result = _result(ending(again), stopped=progress.hit_move_limit)
     else:
         winner = "B" if game.resigned_by == WHITE else "W"
-        result = _Result(f"{winner}+R", winner, 0.0, resigned=True, leader=winner)
+        result = _Result(resignation_text(winner), winner, 0.0, resigned=True, leader=winner)
     record = _record(order, progress, again, comments, result, game.hash_words)
     return FinishedGame(order, _facts(order, record, result, None, None), write(record), None, result.leader)
 
 
 def _result(end: Ending, *, stopped: bool) -> _Result:
-    if end.is_no_result:
-        return _Result(NO_RESULT_TEXT, NO_WINNER, 0.0, resigned=False, leader=NO_WINNER)
-    score = end.white_score
-    leader = DRAW if score == 0 else "W" if score > 0 else "B"
-    if stopped:
-        return _Result(None, *UNFINISHED, resigned=False, leader=leader)
-    return _Result(result_text(score), leader, score, resigned=False, leader=leader)
+    if stopped and not end.is_no_result:
+        return _Result(None, *UNFINISHED, resigned=False, leader=end.winner)
+    return _Result(end.result, end.winner, end.score, resigned=False, leader=end.winner)
 
 
 def _values(turn: TurnRecord | MatchTurn, weight: float | None) -> MoveValues:

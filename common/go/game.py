@@ -28,19 +28,13 @@ from common.go.points import (
     point_at,
     to_vertex,
 )
-from common.go.rules import Rules, Scoring, komi_text
+from common.go.result import VOID, resignation_text, result_text
+from common.go.rules import Rules, Scoring
 from common.go.state import new_histories, new_states
 
 COLOUR_NAMES = {BLACK: "Black", WHITE: "White"}
 COLOUR_LETTERS = {BLACK: "B", WHITE: "W"}
 _PICTURE = {".": EMPTY, "X": BLACK, "O": WHITE}
-
-
-def result_text(score: float) -> str:
-    """``W+3.5``, ``B+12`` or ``0`` for a score that is White minus Black."""
-    if score == 0:
-        return "0"
-    return f"{'W' if score > 0 else 'B'}+{komi_text(abs(score))}"
 
 
 class Game:
@@ -311,10 +305,10 @@ class Game:
     def result(self) -> str | None:
         """``B+3.5``, ``W+R``, ``0`` for a draw, ``Void`` for no result; None while the game goes on."""
         if self._resigned_by != EMPTY:
-            return f"{COLOUR_LETTERS[opponent(self._resigned_by)]}+R"
+            return resignation_text(COLOUR_LETTERS[opponent(self._resigned_by)])
         if not self.finished:
             return None
-        return "Void" if self.state["no_result"] else result_text(self.score())
+        return VOID if self.state["no_result"] else result_text(self.score())
 
     def _by_row(self, values: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
         """A board array of the kernels as ``[y_size, x_size]``."""

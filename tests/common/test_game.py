@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from common.go.game import Game, leading_black_moves, result_text
+from common.go.game import Game, leading_black_moves
 from common.go.points import BLACK, PASS, WHITE, from_vertex, point_at
+from common.go.result import result_text
 from common.go.rules import Rules
 
 KO = ".XO./X.XO/.XO./...."
