@@ -8,7 +8,6 @@ Specification: contribute-protocol.md 8-13, selfplay.md 10, vectors.md 7.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,14 +20,16 @@ from common.audit_report import Finding as Finding
 from common.audit_rows import AuditedGame, MainRows, SearchComment, check_shared_columns, is_side_row
 from common.audit_side import check_side_rows
 from common.audit_text import Config, check_row_weights, check_text, move_limit, searched_moves
-from common.go.points import PASS, WHITE, point_at
+from common.game_record import moves_of, start_of
+from common.go.points import WHITE
 from common.go.result import DRAW
 from common.go.rules import Rules
+from common.go.start import GameStart, PlayerView, start_position
 from common.parameters import MatchConfig, SelfplayConfig
-from common.replay import MAX_TURNS, BadTurn, Ending, GameStart, Replay, ending, replay
+from common.replay import MAX_TURNS, BadTurn, Ending, Replay, ending, replay
 from common.rows import GlobalTarget, Rows
 from common.sgf import SgfError, read
-from common.sgf_record import GameRecord, Move, MoveValues
+from common.sgf_record import GameRecord, MoveValues
 
 UNFINISHED: Final = (DRAW, 0.0)
 """Winner and score in the form of a game that was stopped by the move limit, whoever is ahead."""
@@ -95,7 +96,11 @@ def audit_training_game(
     if turns is None:
         return findings
     deadline.check()
-    game = _replay(record, _start(record, rows, side, facts), edge, np.unique(turns), findings)
+    start, view = _start(record, findings), _view(rows, facts)
+    if start is None:
+        return findings
+    start = _with_earlier_bonus(start, record, rows, side, view)
+    game = _replay(record, start, view, edge, np.unique(turns), findings)
     if game is None:
         return findings
     deadline.check()
@@ -106,7 +111,7 @@ def audit_training_game(
     if not side.all():
         MainRows(audited, rows.take(np.flatnonzero(~side)), findings).check()
     deadline.check()
-    check_side_rows(audited, _points(record.moves), rows.take(np.flatnonzero(side)), findings, deadline)
+    check_side_rows(audited, _moves(record)[1], rows.take(np.flatnonzero(side)), findings, deadline)
     return findings
 
 
@@ -125,7 +130,10 @@ def audit_rating_game(
     _check_comments(record, findings, need_weights=False)
     edge = max(record.x_size, record.y_size)
     findings.expect(edge <= facts.length, Reason.BOARD_SIZE, f"the board is larger than the run's edge {facts.length}")
-    game = _replay(record, _plain_start(record, facts), edge, None, findings)
+    start = _start(record, findings)
+    if start is None:
+        return findings
+    game = _replay(record, start, _view(None, facts), edge, None, findings)
     if game is not None:
         _check_result(record, ending(game), facts, config, findings)
     return findings
@@ -200,8 +208,10 @@ def _check_comments(record: GameRecord, findings: Findings, *, need_weights: boo
             return
 
 
-def _points(moves: Sequence[Move]) -> list[int]:
-    return [PASS if move.at is None else point_at(*move.at) for move in moves]
+def _moves(record: GameRecord) -> tuple[list[int], list[int]]:
+    """Colours and points of the moves."""
+    moves = moves_of(record)
+    return [colour for colour, _ in moves], [point for _, point in moves]
 
 
 # --------------------------------------------------------------------------------------------------- the game again
@@ -225,33 +235,36 @@ def _main_turns(
     return np.asarray(turns, dtype=np.intp)
 
 
-def _plain_start(record: GameRecord, facts: GameFacts) -> GameStart:
-    info = record.info
-    assert info is not None
-    return GameStart(
-        rules=record.rules,
-        x_size=record.x_size,
-        y_size=record.y_size,
-        stones=tuple((colour, point_at(x, y)) for colour, x, y in record.stones),
-        first_player=record.first_player,
-        phase=info.began_in_phase,
+def _view(rows: Rows | None, facts: GameFacts) -> PlayerView:
+    """What the form tells of the worth of draws, and the rows of the net's pass-alive areas."""
+    return PlayerView(
         draw_white_wins=0.5 if facts.draw_white_wins is None else facts.draw_white_wins,
+        pass_alive_suicide=rows is not None and bool(rows.global_targets[0, GlobalTarget.PASS_ALIVE_WITH_SUICIDE] == 1),
     )
 
 
-def _start(record: GameRecord, rows: Rows, side: npt.NDArray[np.bool_], facts: GameFacts) -> GameStart:
-    """The start of a game of self-play; a clean-up game's captures before its record are only visible in column 47."""
-    columns = rows.global_targets
-    start = replace(
-        _plain_start(record, facts),
-        pass_alive_with_suicide=bool(columns[0, GlobalTarget.PASS_ALIVE_WITH_SUICIDE] == 1),
-    )
+def _start(record: GameRecord, findings: Findings) -> GameStart | None:
+    """How the game begins; None if no game can."""
+    try:
+        start = start_of(record)
+        start_position(start)
+    except ValueError as error:
+        findings.add(Reason.SGF_UNREADABLE, f"no game can begin as the SGF says: {error}")
+        return None
+    return start
+
+
+def _with_earlier_bonus(
+    start: GameStart, record: GameRecord, rows: Rows, side: npt.NDArray[np.bool_], view: PlayerView
+) -> GameStart:
+    """A clean-up game's captures before its record are only visible in column 47."""
     info = record.info
     assert info is not None
     if info.game_type != _CLEANUP_TRAINING or side.all():
         return start
-    row = columns[int(np.argmin(side))]
-    game = replay(start, [move.colour for move in record.moves], _points(record.moves), length=rows.length)
+    row = rows.global_targets[int(np.argmin(side))]
+    colours, points = _moves(record)
+    game = replay(start, colours, points, length=rows.length, view=view)
     turn = int(row[GlobalTarget.TURN])
     sign = 1.0 if game.to_move[turn] == WHITE else -1.0
     missing = sign * (float(row[GlobalTarget.OWN_KOMI]) - game.own_komi[turn])
@@ -259,17 +272,24 @@ def _start(record: GameRecord, rows: Rows, side: npt.NDArray[np.bool_], facts: G
 
 
 def _replay(
-    record: GameRecord, start: GameStart, edge: int, turns: npt.NDArray[np.intp] | None, findings: Findings
+    record: GameRecord,
+    start: GameStart,
+    view: PlayerView,
+    edge: int,
+    turns: npt.NDArray[np.intp] | None,
+    findings: Findings,
 ) -> Replay | None:
     """The game played again; None if it can not be played to its end."""
     legal = None if turns is None else np.union1d(turns, np.minimum(turns + 1, len(record.moves)))
     info = record.info
     assert info is not None
+    colours, points = _moves(record)
     game = replay(
         start,
-        [move.colour for move in record.moves],
-        _points(record.moves),
+        colours,
+        points,
         length=edge,
+        view=view,
         encoded_turns=turns,
         legal_turns=legal,
         white_doublings=info.white_doublings or 0.0,

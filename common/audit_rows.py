@@ -283,12 +283,12 @@ class MainRows:
         self._expect(self._rows.score_distribution == bins, Reason.SCORE_DISTRIBUTION, text)
 
     def _outcome(self) -> Floats:
-        start, end = self._game.replay.start, self._game.end
+        game, end = self._game.replay, self._game.end
         return derive.outcome_value(
             end.white_score,
             is_no_result=end.is_no_result,
-            draw_white_wins=start.draw_white_wins,
-            result_is_integer=start.rules.result_is_integer,
+            draw_white_wins=game.view.draw_white_wins,
+            result_is_integer=game.start.rules.result_is_integer,
         )
 
     def _own(self, values: Floats) -> Floats:

@@ -18,9 +18,10 @@ from common.go import history as histories
 from common.go import play, scoring
 from common.go.points import NO_POINT, SECOND_CLEANUP
 from common.go.rules import Scoring
+from common.go.start import GameStart, PlayerView, start_position
 from common.go.state import new_states
 from common.kernels import njit
-from common.replay import GameStart, copy_board, mark_legal, start_state
+from common.replay import copy_board, mark_legal
 from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES, packed_bytes
 
 _OPTIONS: Final = FeatureOptions()
@@ -68,14 +69,17 @@ class Branches:
 
     Args:
         start: the game before its first move.
+        view: what its player sees in its own way.
         points: its moves, which are legal.
         turns: from which lines may branch off, 0 to ``len(points)``.
         length: edge of the tensors.
     """
 
-    def __init__(self, start: GameStart, points: Sequence[int], turns: Sequence[int], length: int) -> None:
+    def __init__(
+        self, start: GameStart, view: PlayerView, points: Sequence[int], turns: Sequence[int], length: int
+    ) -> None:
         self._start, self._length = start, length
-        state, self._history = start_state(start)
+        state, self._history = start_position(start, view)
         wanted = sorted(set(turns))
         self._index = {turn: index for index, turn in enumerate(wanted)}
         index_of_turn = np.full(len(points) + 1, -1, np.int32)

@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from common.features import FeatureOptions, encode_packed, new_scratch
-from common.go import board, play, scoring
-from common.go.points import BLACK, EMPTY, MAIN_PHASE, NUM_POINTS, SECOND_CLEANUP, STRIDE, WHITE
+from common.go import play, scoring
+from common.go.points import BLACK, EMPTY, NUM_POINTS, SECOND_CLEANUP, STRIDE, WHITE
 from common.go.result import NO_WINNER, VOID, result_text, winner_of
-from common.go.rules import Rules, Scoring
-from common.go.state import HISTORY_CAPACITY, new_histories, new_states
+from common.go.rules import Scoring
+from common.go.start import PLAIN_VIEW, GameStart, PlayerView, start_position
+from common.go.state import HISTORY_CAPACITY, State
 from common.kernels import njit
 from common.rows import FUTURE_TURNS, NUM_GLOBAL_INPUTS, NUM_PLANES, SCORING_SCALE, ValueTarget, packed_bytes
 
@@ -41,30 +42,11 @@ class BadTurn(IntEnum):
 
 
 @dataclass(frozen=True)
-class GameStart:
-    """A game before its first recorded move."""
-
-    rules: Rules  # with komi
-    x_size: int
-    y_size: int
-    stones: tuple[tuple[int, int], ...]  # (colour, point) on the board before the first move
-    first_player: int
-    phase: int = MAIN_PHASE  # clean-up phase in which the record begins
-    draw_white_wins: float = 0.5
-    bonus_before: float = 0.0  # White's bonus points from before the record, which the stones do not tell
-    pass_alive_with_suicide: bool = False  # pass-alive areas as if suicide were legal, whatever the rule
-
-    @property
-    def area(self) -> int:
-        """Points of the board."""
-        return self.x_size * self.y_size
-
-
-@dataclass(frozen=True)
 class Replay:
     """A record of n moves, played again; index t is the position before move t, n the last one."""
 
     start: GameStart
+    view: PlayerView
     length: int  # edge of the tensors
     boards: npt.NDArray[np.int8]  #        [n + 1, length, length] colours
     to_move: npt.NDArray[np.int8]  #       [n + 1]
@@ -76,7 +58,7 @@ class Replay:
     legal: npt.NDArray[np.int8]  #         [n + 1, length^2 + 1] by position, where asked for; else 0 everywhere
     played: int  # moves that could be played; n unless bad_turn says why not
     bad_turn: BadTurn
-    state: np.void  # the last position
+    state: State  # the last position
 
     @property
     def count(self) -> int:
@@ -183,6 +165,7 @@ def replay(
     points: Sequence[int] | npt.NDArray[np.int16],
     *,
     length: int,
+    view: PlayerView = PLAIN_VIEW,
     encoded_turns: npt.NDArray[np.intp] | None = None,
     legal_turns: npt.NDArray[np.intp] | None = None,
     white_doublings: float = 0.0,
@@ -190,16 +173,20 @@ def replay(
     """Play a record from its start.
 
     Args:
-        start: rules, board and set-up stones.
+        start: how the game begins.
         colours: ``[n]`` who moves.
         points: ``[n]`` moves as points of `common.go.points`, at most `MAX_TURNS`.
         length: edge of the tensors, at least the board's.
+        view: what its player sees in its own way.
         encoded_turns: ``[k]`` turns (0 … n, each once) whose network inputs are wanted.
         legal_turns: turns (0 … n) whose legal moves are wanted.
         white_doublings: playout doubling advantage of White that the inputs tell.
 
     Returns:
         The game; if a move can not be played, what comes after it is zeros and ``bad_turn`` says why.
+
+    Raises:
+        ValueError: the start is impossible.
     """
     count = len(points)
     turns = _NO_TURNS if encoded_turns is None else encoded_turns
@@ -214,7 +201,7 @@ def replay(
     own_komi, white_bonus = np.zeros(count + 1), np.zeros(count + 1)
     packed_planes = np.zeros((len(turns), NUM_PLANES, packed_bytes(length)), np.uint8)
     global_inputs = np.zeros((len(turns), NUM_GLOBAL_INPUTS), np.float32)
-    state, history = start_state(start)
+    state, history = start_position(start, view)
     played, problem = _play_moves(
         state,
         history,
@@ -236,6 +223,7 @@ def replay(
     )
     return Replay(
         start=start,
+        view=view,
         length=length,
         boards=boards,
         to_move=to_move,
@@ -249,21 +237,6 @@ def replay(
         bad_turn=BadTurn(problem),
         state=state,
     )
-
-
-def start_state(start: GameStart) -> tuple[np.void, np.void]:
-    """A STATE and its HISTORY at the start of a game."""
-    state, history = new_states(1)[0], new_histories(1)[0]
-    board.reset(state, start.x_size, start.y_size)
-    start.rules.write_to(state)
-    state["draw_white_wins"] = start.draw_white_wins
-    for colour, point in start.stones:
-        board.set_stone(state, point, colour)
-    play.begin(state, history, start.first_player, start.phase)
-    state["white_bonus"] += start.bonus_before
-    if start.pass_alive_with_suicide:
-        state["pass_alive_suicide"] = 1
-    return state, history
 
 
 def ending(game: Replay) -> Ending:

@@ -25,6 +25,7 @@ from common.config_text import ConfigError, overlay
 from common.go.game import Game
 from common.go.points import BLACK, WHITE, opponent, to_vertex
 from common.go.rules import Rules
+from common.go.start import GameStart
 from common.parameters import parse_match
 
 MAX_MOVES_PER_POINT: Final = 3
@@ -188,7 +189,7 @@ def _begin(number: int, options: argparse.Namespace, rules: Rules) -> Encounter:
     engine = GtpEngine(options.engine)
     for words in (f"boardsize {options.size}", "clear_board", f"komi {options.komi:g}"):
         engine.ask(words)
-    game = Game(options.size, options.size, rules)
+    game = Game(GameStart(options.size, options.size, rules))
     return Encounter(number, game, BLACK if number % 2 == 0 else WHITE, engine)
 
 

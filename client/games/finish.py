@@ -41,7 +41,7 @@ class _Result:
 def finish_selfplay(order: GameOrder, game: SelfplayGame, config: SelfplayConfig) -> FinishedGame:
     """SGF, rows and facts of a game of self-play."""
     played = game.played()
-    again = replay(played.start, played.colours, played.points, length=order.length)
+    again = replay(played.start, played.colours, played.points, length=order.length, view=played.view)
     end = ending(again)
     values = value_sequence(played, end)
     weighing = weigh(played, values, config.selfplay, game.random)
@@ -59,7 +59,7 @@ def finish_selfplay(order: GameOrder, game: SelfplayGame, config: SelfplayConfig
 def finish_match(order: GameOrder, game: MatchGame) -> FinishedGame:
     """SGF and facts of a match game."""
     progress = game.game
-    again = replay(progress.start, progress.colours, progress.points, length=order.length)
+    again = replay(progress.start, progress.colours, progress.points, length=order.length, view=progress.view)
     comments = [_values(turn, weight=None) for turn in game.turns]
     if game.resigned_by is None:
         result = _result(ending(again), stopped=progress.hit_move_limit)
@@ -109,7 +109,7 @@ def _record(
         result=result.text,
         resignation=comments[-1] if result.resigned else None,
         info=StartInfo(start_turn=first, game_hash=_hash_text(hash_words), game_type=GAME_TYPE),
-        beginner=start.first_player,
+        beginner=start.to_move,
     )
     return replace(record, handicap=record.counted_handicap())
 
@@ -146,5 +146,5 @@ def _facts(
         white_network=order.white.name,
         length=order.length,
         num_training_rows=0 if rows is None else rows.count,
-        draw_white_wins=None if played is None else played.start.draw_white_wins,
+        draw_white_wins=None if played is None else played.view.draw_white_wins,
     )

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from common.go import history as keys
-from common.go.board import is_illegal_suicide, key_after, ko_capture, place_stone
+from common.go.board import is_illegal_suicide, is_lone_suicide, key_after, ko_capture, place_stone
 from common.go.points import (
     BLACK,
     EMPTY,
@@ -68,6 +68,13 @@ def _restart_repetition(state: Any, history: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def forget_passes(state: Any, history: Any) -> None:
+    """Let the next pass count as the first, wherever there was one before."""
+    state["consecutive_passes"] = 0
+    state["pass_keys_start"] = history["count"]
+
+
+@njit(cache=True, nogil=True)
 def _add_situation(state: Any, history: Any) -> int:
     """Append the key of the current state; returns how often it was there before."""
     key = _situation_key(state, state["grid_key"], state["to_move"])
@@ -81,9 +88,8 @@ def _start_phase(state: Any, history: Any, phase: int) -> None:
     """Enter ``phase`` with the current board and player to move, all repetition forgotten (rules.md 6)."""
     state["phase"] = phase
     state["turns_in_phase"] = 0
-    state["consecutive_passes"] = 0
     _restart_repetition(state, history)
-    state["pass_keys_start"] = history["count"]
+    forget_passes(state, history)
     state["ko_log_start"] = history["count"]
     for point in range(NUM_POINTS):
         state["ko_blocked"][point] = 0
@@ -228,6 +234,18 @@ def is_legal(state: Any, history: Any, point: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def is_possible(state: Any, point: int) -> bool:
+    """Whether the player to move could play ``point`` or PASS under some rules on ko, repetition and suicide."""
+    if point == PASS:
+        return True
+    if not 0 < point < NUM_POINTS or state["colour"][point] == WALL:
+        return False
+    if state["phase"] > MAIN_PHASE and unblocked_stone(state, point) != NO_POINT:
+        return True
+    return state["colour"][point] == EMPTY and not is_lone_suicide(state, point, state["to_move"])
+
+
+@njit(cache=True, nogil=True)
 def legal_points(state: Any, history: Any, legal: Any) -> None:
     """Set ``legal`` (int8 [NUM_POINTS], changed in place) to 1 where the player to move may play, else 0."""
     for point in range(NUM_POINTS):
@@ -310,9 +328,8 @@ def _pass(state: Any, history: Any) -> None:
     if state["button_left"] != 0:
         state["button_left"] = 0
         state["white_bonus"] += 0.5 if colour == WHITE else -0.5
-        state["consecutive_passes"] = 0
         _restart_repetition(state, history)
-        state["pass_keys_start"] = history["count"]
+        forget_passes(state, history)
     else:
         state["consecutive_passes"] += 1
         ends = state["consecutive_passes"] >= 2
@@ -415,9 +432,8 @@ def take_turn(state: Any, history: Any, colour: int) -> bool:
         return True
     state["to_move"] = colour
     state["ko_point"] = NO_POINT
-    state["consecutive_passes"] = 0
     state["ladder_known"][0] = 0
     _restart_repetition(state, history)
-    state["pass_keys_start"] = history["count"]
+    forget_passes(state, history)
     _add_situation(state, history)
     return True

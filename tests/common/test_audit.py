@@ -357,3 +357,11 @@ def test_a_resignation_leaves_the_last_move_out() -> None:
     assert audit_rating_game(text, replace(facts, score=-53.0)).reasons == [Reason.SCORE]
     assert audit_rating_game(text, replace(facts, winner="W")).reasons == [Reason.WINNER]
     assert audit_rating_game(text, replace(facts, resigned=False)).reasons == [Reason.RESIGNED]
+
+
+def test_a_game_that_cannot_begin_is_refused() -> None:
+    upload = whole_game()
+    text = re.sub(r"(;FF\[4\])", r"\1AB[ba][ab]AW[aa]", upload.sgf, count=1)
+    findings = audit_rating_game(text, upload.facts)
+    assert Reason.SGF_UNREADABLE in findings.reasons
+    assert "no stone of colour 2 can be set up at A9" in str(findings)
