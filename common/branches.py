@@ -19,7 +19,7 @@ from common.go import play, scoring
 from common.go.points import NO_POINT, SECOND_CLEANUP
 from common.go.rules import Scoring
 from common.go.start import GameStart, PlayerView, start_position
-from common.go.state import new_states
+from common.go.state import History, State, new_states
 from common.kernels import njit
 from common.replay import copy_board, mark_legal
 from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES, packed_bytes
@@ -39,7 +39,7 @@ class SidePosition:
 
 
 @njit(cache=True, nogil=True)
-def _play_line(state: Any, history: Any, points: Any) -> int:
+def _play_line(state: State, history: History, points: Any) -> int:
     """Plays ``points`` as far as they are legal; how many were played."""
     for index in range(len(points)):
         if state["finished"] or not play.is_legal(state, history, points[index]):
@@ -49,7 +49,7 @@ def _play_line(state: Any, history: Any, points: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _play_game(state: Any, history: Any, points: Any, index_of_turn: Any, kept: Any) -> None:
+def _play_game(state: State, history: History, points: Any, index_of_turn: Any, kept: Any) -> None:
     """Plays a record that is known to be legal; the positions of wanted turns are copied into ``kept``."""
     for turn in range(len(points) + 1):
         if index_of_turn[turn] >= 0:
@@ -59,7 +59,7 @@ def _play_game(state: Any, history: Any, points: Any, index_of_turn: Any, kept: 
 
 
 @njit(cache=True, nogil=True)
-def _add_keys(history: Any, keys: Any) -> None:
+def _add_keys(history: History, keys: Any) -> None:
     for index in range(len(keys)):
         histories.add(history, keys[index], 0)
 

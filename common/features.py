@@ -29,7 +29,7 @@ from common.go.play import (
 from common.go.points import EMPTY, MAX_LENGTH, NO_POINT, NUM_POINTS, PASS, SECOND_CLEANUP, STRIDE, WHITE, opponent
 from common.go.rules import Ko, Scoring, Tax
 from common.go.scoring import area_now, own_komi
-from common.go.state import NUM_RECENT
+from common.go.state import NUM_RECENT, History, State
 from common.kernels import njit
 from common.rows import NUM_GLOBAL_INPUTS as NUM_GLOBAL_INPUTS
 from common.rows import NUM_PLANES as NUM_PLANES
@@ -75,7 +75,7 @@ def new_scratch() -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _hides_pass(state: Any, history: Any, options: Any, own_lead: float, has_area: bool) -> bool:
+def _hides_pass(state: State, history: History, options: Any, own_lead: float, has_area: bool) -> bool:
     """Whether the net is not to know that a pass would end the game (features.md 3, rule 2)."""
     if not pass_would_end_game(state, history):
         return False
@@ -88,7 +88,7 @@ def _hides_pass(state: Any, history: Any, options: Any, own_lead: float, has_are
 
 
 @njit(cache=True, nogil=True)
-def _included_turns(state: Any, options: Any, hides_pass: bool) -> int:
+def _included_turns(state: State, options: Any, hides_pass: bool) -> int:
     """How many of the last turns are shown (features.md 3)."""
     if hides_pass:
         return 0
@@ -104,7 +104,7 @@ def _included_turns(state: Any, options: Any, hides_pass: bool) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _complete_ladders(state: Any, turns: int, scratch: Any) -> None:
+def _complete_ladders(state: State, turns: int, scratch: Any) -> None:
     """Finds the ladder maps of the current board and of those shown before it, as far as the STATE lacks them."""
     known = state["ladder_known"]
     if not known[0]:
@@ -120,7 +120,7 @@ def _complete_ladders(state: Any, turns: int, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _collect_board(state: Any, length: int, turns: int, has_area: bool, scratch: Any) -> None:
+def _collect_board(state: State, length: int, turns: int, has_area: bool, scratch: Any) -> None:
     """Writes the bits of everything but moves and bans; ``owner`` holds the area if there is one."""
     own = state["to_move"]
     opp = opponent(own)
@@ -159,7 +159,7 @@ def _collect_board(state: Any, length: int, turns: int, has_area: bool, scratch:
 
 
 @njit(cache=True, nogil=True)
-def _collect_cleanup(state: Any, length: int, own: int, opp: int, bits: Any) -> None:
+def _collect_cleanup(state: State, length: int, own: int, opp: int, bits: Any) -> None:
     """Adds the bits that only cleanup phases have: ko blocks, and the stones at the start of the last phase."""
     start = state["second_cleanup_start"]
     in_last = state["phase"] == SECOND_CLEANUP
@@ -178,7 +178,7 @@ def _collect_cleanup(state: Any, length: int, own: int, opp: int, bits: Any) -> 
 
 
 @njit(cache=True, nogil=True)
-def _collect_bans(state: Any, history: Any, length: int, bits: Any) -> None:
+def _collect_bans(state: State, history: History, length: int, bits: Any) -> None:
     """Adds the bits of points that ko forbids the player to move; suicides are no matter of ko."""
     colour = state["to_move"]
     in_cleanup = state["phase"] > 0
@@ -201,7 +201,7 @@ def _collect_bans(state: Any, history: Any, length: int, bits: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _collect_moves(state: Any, length: int, turns: int, bits: Any, global_inputs: Any) -> None:
+def _collect_moves(state: State, length: int, turns: int, bits: Any, global_inputs: Any) -> None:
     """Adds the last moves: the bits of their points, or the globals of passes."""
     for turn in range(turns):
         point = state["recent_point"][turn]
@@ -233,7 +233,7 @@ def komi_wave(own_komi_points: float, area: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _write_globals(state: Any, options: Any, pass_ends_phase: bool, global_inputs: Any) -> None:
+def _write_globals(state: State, options: Any, pass_ends_phase: bool, global_inputs: Any) -> None:
     """Writes the globals that do not tell passes; the array is zero before."""
     area = state["x_size"] * state["y_size"]
     most = float(area + KOMI_SCALE)
@@ -305,7 +305,7 @@ def _pack(bits: Any, length: int, packed: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _collect(state: Any, history: Any, length: int, options: Any, global_inputs: Any, scratch: Any) -> None:
+def _collect(state: State, history: History, length: int, options: Any, global_inputs: Any, scratch: Any) -> None:
     """Writes the globals, and the planes as ``bits`` of the scratch record."""
     has_area = state["scoring_rule"] == _AREA or state["phase"] == SECOND_CLEANUP
     own_lead = 0.0
@@ -325,7 +325,9 @@ def _collect(state: Any, history: Any, length: int, options: Any, global_inputs:
 
 
 @njit(cache=True, nogil=True)
-def encode(state: Any, history: Any, length: int, options: Any, planes: Any, global_inputs: Any, scratch: Any) -> None:
+def encode(
+    state: State, history: History, length: int, options: Any, planes: Any, global_inputs: Any, scratch: Any
+) -> None:
     """Writes the inputs of a position as float32 (features.md 2-5).
 
     Args:
@@ -343,7 +345,7 @@ def encode(state: Any, history: Any, length: int, options: Any, planes: Any, glo
 
 @njit(cache=True, nogil=True)
 def encode_packed(
-    state: Any, history: Any, length: int, options: Any, packed: Any, global_inputs: Any, scratch: Any
+    state: State, history: History, length: int, options: Any, packed: Any, global_inputs: Any, scratch: Any
 ) -> None:
     """The same as `encode`, with eight positions of a plane in a byte, the first in its most significant bit.
 

@@ -24,12 +24,13 @@ from common.go.points import (
     WHITE,
     opponent,
 )
+from common.go.state import State
 from common.go.zobrist import STONE_KEYS
 from common.kernels import njit
 
 
 @njit(cache=True, nogil=True)
-def reset(state: Any, x_size: int, y_size: int) -> bool:
+def reset(state: State, x_size: int, y_size: int) -> bool:
     """Make ``state`` an empty board of ``x_size`` columns and ``y_size`` rows (2 to 19); rules stay as they are.
 
     `common.go.play.begin` must follow before the first turn.
@@ -63,7 +64,7 @@ def reset(state: Any, x_size: int, y_size: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _absorb(state: Any, head: int, point: int) -> int:
+def _absorb(state: State, head: int, point: int) -> int:
     """Name ``point`` a stone of the chain ``head``; returns how many liberties that adds to the chain."""
     colour = state["colour"]
     chain_head = state["chain_head"]
@@ -82,7 +83,7 @@ def _absorb(state: Any, head: int, point: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _merge(state: Any, first: int, second: int) -> int:
+def _merge(state: State, first: int, second: int) -> int:
     """Make one chain of two different ones; returns its head. The smaller one is walked through."""
     size = state["chain_size"]
     if size[first] < size[second]:
@@ -101,7 +102,7 @@ def _merge(state: Any, first: int, second: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _remove_chain(state: Any, head: int) -> None:
+def _remove_chain(state: State, head: int) -> None:
     """Take the chain ``head`` off the board and give its points back to the chains around it."""
     colour = state["colour"]
     chain_head = state["chain_head"]
@@ -133,7 +134,7 @@ def _remove_chain(state: Any, head: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def place_stone(state: Any, point: int, colour_placed: int) -> None:
+def place_stone(state: State, point: int, colour_placed: int) -> None:
     """Play a stone at the empty ``point``: rules.md 2, steps 1 to 3, and set ``ko_point``.
 
     Does not check legality; a stone that is left without liberties is taken off again.
@@ -181,7 +182,7 @@ def place_stone(state: Any, point: int, colour_placed: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _capture_around(state: Any, point: int, colour_placed: int, head: int) -> None:
+def _capture_around(state: State, point: int, colour_placed: int, head: int) -> None:
     """Take off the opponent's chains beside ``point`` that have no liberty, and set ``ko_point``."""
     colour = state["colour"]
     chain_head = state["chain_head"]
@@ -199,7 +200,7 @@ def _capture_around(state: Any, point: int, colour_placed: int, head: int) -> No
 
 
 @njit(cache=True, nogil=True)
-def would_be_suicide(state: Any, point: int, colour_placed: int) -> bool:
+def would_be_suicide(state: State, point: int, colour_placed: int) -> bool:
     """Whether a stone at the empty ``point`` would be left without liberties (rules.md 2, *suicide test*)."""
     colour = state["colour"]
     chain_head = state["chain_head"]
@@ -218,7 +219,7 @@ def would_be_suicide(state: Any, point: int, colour_placed: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def is_lone_suicide(state: Any, point: int, colour_placed: int) -> bool:
+def is_lone_suicide(state: State, point: int, colour_placed: int) -> bool:
     """Whether a stone at the empty ``point`` would only die itself, which no rules allow."""
     colour = state["colour"]
     return would_be_suicide(state, point, colour_placed) and (
@@ -230,7 +231,7 @@ def is_lone_suicide(state: Any, point: int, colour_placed: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def is_illegal_suicide(state: Any, point: int, colour_placed: int) -> bool:
+def is_illegal_suicide(state: State, point: int, colour_placed: int) -> bool:
     """Whether the rules forbid a stone at the empty ``point`` for want of liberties."""
     if state["suicide"] == 0:
         return would_be_suicide(state, point, colour_placed)
@@ -238,7 +239,7 @@ def is_illegal_suicide(state: Any, point: int, colour_placed: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def ko_capture(state: Any, point: int, colour_placed: int) -> int:
+def ko_capture(state: State, point: int, colour_placed: int) -> int:
     """The stone that a capture of ko shape at ``point`` would take (rules.md 2, *koCapture*), or NO_POINT."""
     colour = state["colour"]
     if colour[point] != EMPTY:
@@ -260,7 +261,7 @@ def ko_capture(state: Any, point: int, colour_placed: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def key_after(state: Any, point: int, colour_placed: int) -> Any:
+def key_after(state: State, point: int, colour_placed: int) -> Any:
     """``grid_key`` as it would be after a stone at the empty ``point`` with its captures, or after its suicide.
 
     Returns:
@@ -297,7 +298,7 @@ def key_after(state: Any, point: int, colour_placed: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def set_stone(state: Any, point: int, colour_set: int) -> bool:
+def set_stone(state: State, point: int, colour_set: int) -> bool:
     """Set up a stone of BLACK or WHITE on an empty point, without capturing.
 
     Returns:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, WHITE, opponent
+from common.go.state import State
 from common.kernels import njit
 
 _AREA: Final = MAX_LENGTH * MAX_LENGTH
@@ -238,7 +239,7 @@ def undo_stone(board: Any, frame: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def load(state: Any, board: Any) -> None:
+def load(state: State, board: Any) -> None:
     """Copies the board of a STATE."""
     for point in range(NUM_POINTS):
         board["colour"][point] = state["colour"][point]

@@ -19,6 +19,7 @@ from common.go.board import ko_capture
 from common.go.ladder_board import LADDER_SCRATCH as LADDER_SCRATCH
 from common.go.ladder_board import MAX_DEPTH, empty_around, load, play_stone, rebuild, undo_stone, wide
 from common.go.points import EMPTY, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, opponent
+from common.go.state import State
 from common.kernels import njit
 
 LADDERED: Final = 1
@@ -425,7 +426,7 @@ def _solve_all(area: int, ladder: Any, board: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def ladder_map(state: Any, ladder: Any, scratch: Any) -> None:
+def ladder_map(state: State, ladder: Any, scratch: Any) -> None:
     """The ladder map of the current board.
 
     Args:
@@ -438,7 +439,7 @@ def ladder_map(state: Any, ladder: Any, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def earlier_ladder_map(state: Any, age: int, ladder: Any, scratch: Any) -> None:
+def earlier_ladder_map(state: State, age: int, ladder: Any, scratch: Any) -> None:
     """The ladder map of the board 1 or 2 turns ago, which a STATE keeps by its colours; arguments as `ladder_map`."""
     rebuild(state["earlier_colour"][age - 1], state["earlier_ko_point"][age - 1], scratch)
     _solve_all(state["x_size"] * state["y_size"], ladder, scratch)

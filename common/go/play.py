@@ -28,7 +28,7 @@ from common.go.points import (
     opponent,
 )
 from common.go.rules import HandicapBonus, Ko, Scoring
-from common.go.state import NUM_RECENT
+from common.go.state import NUM_RECENT, History, State
 from common.go.zobrist import BLOCK_KEYS, KO_LOG_KEYS, PASS_KEYS, TO_MOVE_KEYS
 from common.kernels import njit
 
@@ -46,13 +46,13 @@ _BONUS_N_MINUS_1: Final = int(HandicapBonus.N_MINUS_1)
 
 
 @njit(cache=True, nogil=True)
-def _loose_repetition(state: Any) -> bool:
+def _loose_repetition(state: State) -> bool:
     """Whether repetition is not banned but ends phases and games: ko SIMPLE, and always in the cleanup phases."""
     return bool(state["ko_rule"] == _SIMPLE or state["phase"] > MAIN_PHASE)
 
 
 @njit(cache=True, nogil=True)
-def _situation_key(state: Any, grid_key: Any, to_move: int) -> Any:
+def _situation_key(state: State, grid_key: Any, to_move: int) -> Any:
     """Key of the repetition rule for a board and the player to move on it (rules.md 4 and 6); uint64."""
     if state["phase"] > MAIN_PHASE:
         return grid_key ^ TO_MOVE_KEYS[to_move] ^ state["ko_blocked_key"]
@@ -62,20 +62,20 @@ def _situation_key(state: Any, grid_key: Any, to_move: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _restart_repetition(state: Any, history: Any) -> None:
+def _restart_repetition(state: State, history: History) -> None:
     """Forget the positions so far; the next key that is added is the first."""
     state["repetition_start"] = history["count"]
 
 
 @njit(cache=True, nogil=True)
-def forget_passes(state: Any, history: Any) -> None:
+def forget_passes(state: State, history: History) -> None:
     """Let the next pass count as the first, wherever there was one before."""
     state["consecutive_passes"] = 0
     state["pass_keys_start"] = history["count"]
 
 
 @njit(cache=True, nogil=True)
-def _add_situation(state: Any, history: Any) -> int:
+def _add_situation(state: State, history: History) -> int:
     """Append the key of the current state; returns how often it was there before."""
     key = _situation_key(state, state["grid_key"], state["to_move"])
     occurrences = keys.add(history, key, state["repetition_start"])
@@ -84,7 +84,7 @@ def _add_situation(state: Any, history: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _start_phase(state: Any, history: Any, phase: int) -> None:
+def _start_phase(state: State, history: History, phase: int) -> None:
     """Enter ``phase`` with the current board and player to move, all repetition forgotten (rules.md 6)."""
     state["phase"] = phase
     state["turns_in_phase"] = 0
@@ -100,7 +100,7 @@ def _start_phase(state: Any, history: Any, phase: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def set_handicap_stones(state: Any, stones: int) -> None:
+def set_handicap_stones(state: State, stones: int) -> None:
     """Set the bonus for White in a game with ``stones`` handicap stones (rules.md 3)."""
     bonus = 0
     if state["white_handicap_bonus"] == _BONUS_N:
@@ -111,7 +111,7 @@ def set_handicap_stones(state: Any, stones: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def begin(state: Any, history: Any, to_move: int, phase: int) -> bool:
+def begin(state: State, history: History, to_move: int, phase: int) -> bool:
     """Start the record of a game on the board that has been set up, in one of its phases.
 
     Needs the rules fields and the stones; sets everything else, bonuses included, and empties the history.
@@ -158,7 +158,7 @@ def begin(state: Any, history: Any, to_move: int, phase: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def is_superko_banned(state: Any, history: Any, point: int) -> bool:
+def is_superko_banned(state: State, history: History, point: int) -> bool:
     """Whether superko forbids the player to move the empty ``point``, where a stone could stand (rules.md 4).
 
     False under ko SIMPLE and in the cleanup phases. A position that holds the new stone can only have been there
@@ -174,7 +174,7 @@ def is_superko_banned(state: Any, history: Any, point: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def is_crowded(state: Any, point: int) -> bool:
+def is_crowded(state: State, point: int) -> bool:
     """Whether ``point`` has no empty neighbour."""
     colour = state["colour"]
     return not (
@@ -186,7 +186,7 @@ def is_crowded(state: Any, point: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def unblocked_stone(state: Any, point: int) -> int:
+def unblocked_stone(state: State, point: int) -> int:
     """The stone whose ko block a pass-for-ko at ``point`` would lift (rules.md 6), or NO_POINT. Cleanup phases only."""
     colour = state["to_move"]
     if state["colour"][point] == opponent(colour):
@@ -201,14 +201,14 @@ def unblocked_stone(state: Any, point: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def is_once_banned(state: Any, history: Any, point: int) -> bool:
+def is_once_banned(state: State, history: History, point: int) -> bool:
     """Whether the log of ko captures of this cleanup phase forbids the player to move ``point`` (rules.md 6)."""
     key = state["grid_key"] ^ KO_LOG_KEYS[state["to_move"], point]
     return keys.contains(history, key, state["ko_log_start"])
 
 
 @njit(cache=True, nogil=True)
-def is_legal(state: Any, history: Any, point: int) -> bool:
+def is_legal(state: State, history: History, point: int) -> bool:
     """Whether the player to move may play ``point``: a point of the board or PASS, which is always legal.
 
     Pass-for-ko counts as a move to its point. Whether the game is over is not asked here.
@@ -234,7 +234,7 @@ def is_legal(state: Any, history: Any, point: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def is_possible(state: Any, point: int) -> bool:
+def is_possible(state: State, point: int) -> bool:
     """Whether the player to move could play ``point`` or PASS under some rules on ko, repetition and suicide."""
     if point == PASS:
         return True
@@ -246,7 +246,7 @@ def is_possible(state: Any, point: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def legal_points(state: Any, history: Any, legal: Any) -> None:
+def legal_points(state: State, history: History, legal: Any) -> None:
     """Set ``legal`` (int8 [NUM_POINTS], changed in place) to 1 where the player to move may play, else 0."""
     for point in range(NUM_POINTS):
         legal[point] = 0
@@ -259,7 +259,7 @@ def legal_points(state: Any, history: Any, legal: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def pass_repeats(state: Any, history: Any) -> bool:
+def pass_repeats(state: State, history: History) -> bool:
     """Whether the player to move has passed in this very position before, where that ends a phase (rules.md 4.1)."""
     if not _loose_repetition(state):
         return False
@@ -268,13 +268,13 @@ def pass_repeats(state: Any, history: Any) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def pass_would_end_phase(state: Any, history: Any) -> bool:
+def pass_would_end_phase(state: State, history: History) -> bool:
     """The predicate of rules.md 4.1 that the network's inputs ask for; a button that is left does not matter."""
     return state["consecutive_passes"] >= 1 or pass_repeats(state, history)
 
 
 @njit(cache=True, nogil=True)
-def pass_would_end_game(state: Any, history: Any) -> bool:
+def pass_would_end_game(state: State, history: History) -> bool:
     """Whether a pass would end the phase, and with it the game (rules.md 4.1)."""
     last = state["scoring_rule"] != _TERRITORY or state["phase"] == SECOND_CLEANUP
     return last and pass_would_end_phase(state, history)
@@ -284,7 +284,7 @@ def pass_would_end_game(state: Any, history: Any) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _remember(state: Any, point: int) -> None:
+def _remember(state: State, point: int) -> None:
     """Shift what is kept of earlier turns: moves, boards and ladder maps."""
     recent_point = state["recent_point"]
     recent_colour = state["recent_colour"]
@@ -311,7 +311,7 @@ def _remember(state: Any, point: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _end_phase(state: Any, history: Any) -> None:
+def _end_phase(state: State, history: History) -> None:
     """Enter the next cleanup phase of territory scoring, or end the game."""
     if state["scoring_rule"] == _TERRITORY and state["phase"] < SECOND_CLEANUP:
         _start_phase(state, history, state["phase"] + 1)
@@ -321,7 +321,7 @@ def _end_phase(state: Any, history: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _pass(state: Any, history: Any) -> None:
+def _pass(state: State, history: History) -> None:
     """A pass by the player to move (rules.md 4.1)."""
     colour = state["to_move"]
     ends = False
@@ -345,7 +345,7 @@ def _pass(state: Any, history: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _play_in_cleanup(state: Any, history: Any, point: int) -> None:
+def _play_in_cleanup(state: State, history: History, point: int) -> None:
     """An ordinary move or a pass-for-ko in phase 1 or 2 (rules.md 6)."""
     colour = state["to_move"]
     blocked = state["ko_blocked"]
@@ -371,7 +371,7 @@ def _play_in_cleanup(state: Any, history: Any, point: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def play(state: Any, history: Any, point: int) -> bool:
+def play(state: State, history: History, point: int) -> bool:
     """Play ``point`` or PASS for the player to move, and end the phase or the game if that does (rules.md 4 and 6).
 
     Repetition, the ko point and the suicide rule are not checked (`is_legal` does), so an engine may follow a record
@@ -418,7 +418,7 @@ def play(state: Any, history: Any, point: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def take_turn(state: Any, history: Any, colour: int) -> bool:
+def take_turn(state: State, history: History, colour: int) -> bool:
     """Give the turn to ``colour`` out of order, as interfaces may; repetition and passes so far are forgotten.
 
     Nothing happens if it is the turn of ``colour`` already.
