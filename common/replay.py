@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from common.go.points import BLACK, EMPTY, NUM_POINTS, SECOND_CLEANUP, STRIDE, W
 from common.go.result import NO_WINNER, VOID, result_text, winner_of
 from common.go.rules import Scoring
 from common.go.start import PLAIN_VIEW, GameStart, PlayerView, start_position
-from common.go.state import HISTORY_CAPACITY, State
+from common.go.state import HISTORY_CAPACITY, History, State
 from common.kernels import njit
 from common.rows import FUTURE_TURNS, NUM_GLOBAL_INPUTS, NUM_PLANES, SCORING_SCALE, ValueTarget, packed_bytes
 
@@ -104,7 +104,7 @@ def copy_board(colour: Any, x_size: int, y_size: int, target: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def mark_legal(state: Any, history: Any, length: int, legal: Any) -> None:
+def mark_legal(state: State, history: History, length: int, legal: Any) -> None:
     """Sets ``legal`` [length ** 2 + 1], which is 0, to 1 at the positions of legal moves; the pass is one."""
     for y in range(state["y_size"]):
         for x in range(state["x_size"]):
@@ -113,40 +113,40 @@ def mark_legal(state: Any, history: Any, length: int, legal: Any) -> None:
     legal[length * length] = 1
 
 
+class _Turns(NamedTuple):
+    """By turn, n moves having n + 1: what is wanted, and what is noted into arrays that were zero. See `Replay`."""
+
+    row_of_turn: npt.NDArray[np.int32]  #   [n + 1] where the inputs go; -1: not wanted
+    legal_of_turn: npt.NDArray[np.int8]  #  [n + 1] whether legal moves are wanted
+    boards: npt.NDArray[np.int8]
+    to_move: npt.NDArray[np.int8]
+    phases: npt.NDArray[np.int8]
+    own_komi: npt.NDArray[np.float64]
+    white_bonus: npt.NDArray[np.float64]
+    packed_planes: npt.NDArray[np.uint8]
+    global_inputs: npt.NDArray[np.float32]
+    legal: npt.NDArray[np.int8]  #          [n + 1, length^2 + 1], or a single row if it is never wanted
+
+
 @njit(cache=True, nogil=True)
 def _play_moves(
-    state: Any,
-    history: Any,
-    colours: Any,
-    points: Any,
-    row_of_turn: Any,
-    length: int,
-    options: Any,
-    scratch: Any,
-    boards: Any,
-    to_move: Any,
-    phases: Any,
-    own_komi: Any,
-    white_bonus: Any,
-    packed_planes: Any,
-    global_inputs: Any,
-    legal_of_turn: Any,
-    legal: Any,
+    state: State, history: History, colours: Any, points: Any, options: Any, scratch: Any, turns: _Turns
 ) -> tuple[int, int]:
     """Plays the moves and notes what each turn looked like; returns (moves played, `BadTurn`)."""
     count = len(points)
+    length = turns.boards.shape[1]
     for turn in range(count + 1):
-        copy_board(state["colour"], state["x_size"], state["y_size"], boards[turn])
-        to_move[turn] = state["to_move"]
-        phases[turn] = state["phase"]
-        own_komi[turn] = scoring.own_komi(state)
-        white_bonus[turn] = scoring.white_bonus_points(state)
-        row = row_of_turn[turn]
+        copy_board(state["colour"], state["x_size"], state["y_size"], turns.boards[turn])
+        turns.to_move[turn] = state["to_move"]
+        turns.phases[turn] = state["phase"]
+        turns.own_komi[turn] = scoring.own_komi(state)
+        turns.white_bonus[turn] = scoring.white_bonus_points(state)
+        row = turns.row_of_turn[turn]
         if row >= 0:
-            own_options = options[1 if state["to_move"] == WHITE else 0]
-            encode_packed(state, history, length, own_options, packed_planes[row], global_inputs[row], scratch)
-        if legal_of_turn[turn]:
-            mark_legal(state, history, length, legal[turn])
+            own = options[1 if state["to_move"] == WHITE else 0]
+            encode_packed(state, history, length, own, turns.packed_planes[row], turns.global_inputs[row], scratch)
+        if turns.legal_of_turn[turn]:
+            mark_legal(state, history, length, turns.legal[turn])
         if turn == count:
             break
         if state["finished"]:
@@ -188,54 +188,55 @@ def replay(
     Raises:
         ValueError: the start is impossible.
     """
-    count = len(points)
-    turns = _NO_TURNS if encoded_turns is None else encoded_turns
-    row_of_turn = np.full(count + 1, -1, np.int32)
-    row_of_turn[turns] = np.arange(len(turns))
-    legal_of_turn = np.zeros(count + 1, np.int8)
-    legal_of_turn[_NO_TURNS if legal_turns is None else legal_turns] = 1
-    legal = np.zeros((count + 1 if legal_turns is not None else 1, length * length + 1), np.int8)
-    boards = np.zeros((count + 1, length, length), np.int8)
-    to_move = np.zeros(count + 1, np.int8)
-    phases = np.zeros(count + 1, np.int8)
-    own_komi, white_bonus = np.zeros(count + 1), np.zeros(count + 1)
-    packed_planes = np.zeros((len(turns), NUM_PLANES, packed_bytes(length)), np.uint8)
-    global_inputs = np.zeros((len(turns), NUM_GLOBAL_INPUTS), np.float32)
+    turns = _new_turns(len(points), length, encoded_turns, legal_turns)
     state, history = start_position(start, view)
     played, problem = _play_moves(
         state,
         history,
         np.asarray(colours, np.int8),
         np.asarray(points, np.int16),
-        row_of_turn,
-        length,
         (FeatureOptions(-white_doublings), FeatureOptions(white_doublings)),
         new_scratch(),
-        boards,
-        to_move,
-        phases,
-        own_komi,
-        white_bonus,
-        packed_planes,
-        global_inputs,
-        legal_of_turn,
-        legal,
+        turns,
     )
     return Replay(
         start=start,
         view=view,
         length=length,
-        boards=boards,
-        to_move=to_move,
-        phases=phases,
-        own_komi=own_komi,
-        white_bonus=white_bonus,
-        packed_planes=packed_planes,
-        global_inputs=global_inputs,
-        legal=legal,
+        boards=turns.boards,
+        to_move=turns.to_move,
+        phases=turns.phases,
+        own_komi=turns.own_komi,
+        white_bonus=turns.white_bonus,
+        packed_planes=turns.packed_planes,
+        global_inputs=turns.global_inputs,
+        legal=turns.legal,
         played=played,
         bad_turn=BadTurn(problem),
         state=state,
+    )
+
+
+def _new_turns(
+    count: int, length: int, encoded_turns: npt.NDArray[np.intp] | None, legal_turns: npt.NDArray[np.intp] | None
+) -> _Turns:
+    """Zeros for ``count`` moves, and what is wanted of their turns."""
+    encoded = _NO_TURNS if encoded_turns is None else encoded_turns
+    row_of_turn = np.full(count + 1, -1, np.int32)
+    row_of_turn[encoded] = np.arange(len(encoded))
+    legal_of_turn = np.zeros(count + 1, np.int8)
+    legal_of_turn[_NO_TURNS if legal_turns is None else legal_turns] = 1
+    return _Turns(
+        row_of_turn=row_of_turn,
+        legal_of_turn=legal_of_turn,
+        boards=np.zeros((count + 1, length, length), np.int8),
+        to_move=np.zeros(count + 1, np.int8),
+        phases=np.zeros(count + 1, np.int8),
+        own_komi=np.zeros(count + 1),
+        white_bonus=np.zeros(count + 1),
+        packed_planes=np.zeros((len(encoded), NUM_PLANES, packed_bytes(length)), np.uint8),
+        global_inputs=np.zeros((len(encoded), NUM_GLOBAL_INPUTS), np.float32),
+        legal=np.zeros((count + 1 if legal_turns is not None else 1, length * length + 1), np.int8),
     )
 
 
