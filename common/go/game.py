@@ -16,6 +16,7 @@ from common.go.passalive import AREA_SCRATCH
 from common.go.points import (
     BLACK,
     EMPTY,
+    MAIN_PHASE,
     NO_POINT,
     NUM_POINTS,
     PASS,
@@ -153,7 +154,8 @@ class Game:
             return "the rules forbid suicide"
         if point == self.state["ko_point"]:
             return "it retakes a ko at once"
-        return "it repeats an earlier position" if self.phase == 0 else "it repeats a ko capture of this cleanup phase"
+        in_cleanup = self.phase > MAIN_PHASE
+        return "it repeats a ko capture of this cleanup phase" if in_cleanup else "it repeats an earlier position"
 
     def _why_unplayable(self, point: int, colour: int) -> str | None:
         """Why no stone of ``colour`` could be played at ``point`` under any rules; None if it could."""
@@ -161,7 +163,7 @@ class Game:
             return None
         if not 0 < point < NUM_POINTS or self.colour_at(point) not in _PICTURE.values():
             return "it is off the board"
-        if self.phase > 0 and colour == self.to_move and play.unblocked_stone(self.state, point) != NO_POINT:
+        if self.phase > MAIN_PHASE and colour == self.to_move and play.unblocked_stone(self.state, point) != NO_POINT:
             return None
         if self.colour_at(point) != EMPTY:
             return "the point is occupied"

@@ -9,7 +9,6 @@ import pytest
 from common.go.game import Game
 from common.go.handicap import count_stones
 from common.go.points import BLACK, WHITE, from_vertex, point_at
-from common.go.result import result_text
 from common.go.rules import Rules
 from common.go.start import GameStart
 
@@ -199,10 +198,6 @@ def test_resignation() -> None:
     assert not game.finished
     with pytest.raises(ValueError, match="no move to take back"):
         game.undo()
-
-
-def test_result_text() -> None:
-    assert [result_text(score) for score in (3.5, -12, 0)] == ["W+3.5", "B+12", "0"]
 
 
 @pytest.mark.parametrize(
