@@ -8,7 +8,6 @@ Specification: contribute-protocol.md 8-13, selfplay.md 10, vectors.md 7.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,16 +20,17 @@ from common.audit_report import Finding as Finding
 from common.audit_rows import AuditedGame, MainRows, SearchComment, check_shared_columns, is_side_row
 from common.audit_side import check_side_rows
 from common.audit_text import Config, check_row_weights, check_text, move_limit, searched_moves
-from common.go.points import PASS, WHITE, point_at
-from common.go.rules import Rules, komi_text
+from common.game_record import moves_of, start_of
+from common.go.points import WHITE
+from common.go.result import DRAW
+from common.go.rules import Rules
+from common.go.start import GameStart, PlayerView, start_position
 from common.parameters import MatchConfig, SelfplayConfig
-from common.replay import MAX_TURNS, BadTurn, Ending, GameStart, Replay, ending, replay
+from common.replay import MAX_TURNS, BadTurn, Ending, Replay, ending, replay
 from common.rows import GlobalTarget, Rows
 from common.sgf import SgfError, read
-from common.sgf_record import GameRecord, Move, MoveValues
+from common.sgf_record import GameRecord, MoveValues
 
-NO_WINNER: Final = "-"
-DRAW: Final = "0"
 UNFINISHED: Final = (DRAW, 0.0)
 """Winner and score in the form of a game that was stopped by the move limit, whoever is ahead."""
 _CLEANUP_TRAINING: Final = "cleanuptraining"
@@ -55,38 +55,6 @@ class GameFacts:
     length: int  # edge of the run's tensors
     num_training_rows: int = 0
     draw_white_wins: float | None = None
-
-    @staticmethod
-    def of_upload(upload: wire.GameUpload, *, black_network: str, white_network: str, length: int) -> GameFacts:
-        """The facts of a form whose networks' addresses have been resolved to names.
-
-        Raises:
-            ValueError: the rules contradict themselves.
-        """
-        rules = Rules.from_json({**upload.rules.to_object(), "komi": upload.komi})
-        rows = upload.num_training_rows if isinstance(upload, wire.TrainingGameUpload) else 0
-        return GameFacts(
-            x_size=upload.board_size_x,
-            y_size=upload.board_size_y,
-            rules=rules,
-            handicap=upload.handicap,
-            game_type=_sgf_game_type(upload.gametype),
-            winner=upload.winner,
-            score=upload.score,
-            resigned=upload.resigned,
-            game_length=upload.game_length,
-            uid=upload.kg_game_uid,
-            black_network=black_network,
-            white_network=white_network,
-            length=length,
-            num_training_rows=rows,
-            draw_white_wins=upload.extra_metadata.draw_equivalent_wins_for_white,
-        )
-
-
-def _sgf_game_type(form_type: str) -> str:
-    known = {wire.form_game_type(_CLEANUP_TRAINING): _CLEANUP_TRAINING}
-    return known.get(form_type, form_type)
 
 
 def audit_training_game(
@@ -128,7 +96,11 @@ def audit_training_game(
     if turns is None:
         return findings
     deadline.check()
-    game = _replay(record, _start(record, rows, side, facts), edge, np.unique(turns), findings)
+    start, view = _start(record, findings), _view(rows, facts)
+    if start is None:
+        return findings
+    start = _with_earlier_bonus(start, record, rows, side, view)
+    game = _replay(record, start, view, edge, np.unique(turns), findings)
     if game is None:
         return findings
     deadline.check()
@@ -139,7 +111,7 @@ def audit_training_game(
     if not side.all():
         MainRows(audited, rows.take(np.flatnonzero(~side)), findings).check()
     deadline.check()
-    check_side_rows(audited, _points(record.moves), rows.take(np.flatnonzero(side)), findings, deadline)
+    check_side_rows(audited, _moves(record)[1], rows.take(np.flatnonzero(side)), findings, deadline)
     return findings
 
 
@@ -158,7 +130,10 @@ def audit_rating_game(
     _check_comments(record, findings, need_weights=False)
     edge = max(record.x_size, record.y_size)
     findings.expect(edge <= facts.length, Reason.BOARD_SIZE, f"the board is larger than the run's edge {facts.length}")
-    game = _replay(record, _plain_start(record, facts), edge, None, findings)
+    start = _start(record, findings)
+    if start is None:
+        return findings
+    game = _replay(record, start, _view(None, facts), edge, None, findings)
     if game is not None:
         _check_result(record, ending(game), facts, config, findings)
     return findings
@@ -233,8 +208,10 @@ def _check_comments(record: GameRecord, findings: Findings, *, need_weights: boo
             return
 
 
-def _points(moves: Sequence[Move]) -> list[int]:
-    return [PASS if move.at is None else point_at(*move.at) for move in moves]
+def _moves(record: GameRecord) -> tuple[list[int], list[int]]:
+    """Colours and points of the moves."""
+    moves = moves_of(record)
+    return [colour for colour, _ in moves], [point for _, point in moves]
 
 
 # --------------------------------------------------------------------------------------------------- the game again
@@ -258,33 +235,36 @@ def _main_turns(
     return np.asarray(turns, dtype=np.intp)
 
 
-def _plain_start(record: GameRecord, facts: GameFacts) -> GameStart:
-    info = record.info
-    assert info is not None
-    return GameStart(
-        rules=record.rules,
-        x_size=record.x_size,
-        y_size=record.y_size,
-        stones=tuple((colour, point_at(x, y)) for colour, x, y in record.stones),
-        first_player=record.first_player,
-        phase=info.began_in_phase,
+def _view(rows: Rows | None, facts: GameFacts) -> PlayerView:
+    """What the form tells of the worth of draws, and the rows of the net's pass-alive areas."""
+    return PlayerView(
         draw_white_wins=0.5 if facts.draw_white_wins is None else facts.draw_white_wins,
+        pass_alive_suicide=rows is not None and bool(rows.global_targets[0, GlobalTarget.PASS_ALIVE_WITH_SUICIDE] == 1),
     )
 
 
-def _start(record: GameRecord, rows: Rows, side: npt.NDArray[np.bool_], facts: GameFacts) -> GameStart:
-    """The start of a game of self-play; a clean-up game's captures before its record are only visible in column 47."""
-    columns = rows.global_targets
-    start = replace(
-        _plain_start(record, facts),
-        pass_alive_with_suicide=bool(columns[0, GlobalTarget.PASS_ALIVE_WITH_SUICIDE] == 1),
-    )
+def _start(record: GameRecord, findings: Findings) -> GameStart | None:
+    """How the game begins; None if no game can."""
+    try:
+        start = start_of(record)
+        start_position(start)
+    except ValueError as error:
+        findings.add(Reason.SGF_UNREADABLE, f"no game can begin as the SGF says: {error}")
+        return None
+    return start
+
+
+def _with_earlier_bonus(
+    start: GameStart, record: GameRecord, rows: Rows, side: npt.NDArray[np.bool_], view: PlayerView
+) -> GameStart:
+    """A clean-up game's captures before its record are only visible in column 47."""
     info = record.info
     assert info is not None
     if info.game_type != _CLEANUP_TRAINING or side.all():
         return start
-    row = columns[int(np.argmin(side))]
-    game = replay(start, [move.colour for move in record.moves], _points(record.moves), length=rows.length)
+    row = rows.global_targets[int(np.argmin(side))]
+    colours, points = _moves(record)
+    game = replay(start, colours, points, length=rows.length, view=view)
     turn = int(row[GlobalTarget.TURN])
     sign = 1.0 if game.to_move[turn] == WHITE else -1.0
     missing = sign * (float(row[GlobalTarget.OWN_KOMI]) - game.own_komi[turn])
@@ -292,17 +272,24 @@ def _start(record: GameRecord, rows: Rows, side: npt.NDArray[np.bool_], facts: G
 
 
 def _replay(
-    record: GameRecord, start: GameStart, edge: int, turns: npt.NDArray[np.intp] | None, findings: Findings
+    record: GameRecord,
+    start: GameStart,
+    view: PlayerView,
+    edge: int,
+    turns: npt.NDArray[np.intp] | None,
+    findings: Findings,
 ) -> Replay | None:
     """The game played again; None if it can not be played to its end."""
     legal = None if turns is None else np.union1d(turns, np.minimum(turns + 1, len(record.moves)))
     info = record.info
     assert info is not None
+    colours, points = _moves(record)
     game = replay(
         start,
-        [move.colour for move in record.moves],
-        _points(record.moves),
+        colours,
+        points,
         length=edge,
+        view=view,
         encoded_turns=turns,
         legal_turns=legal,
         white_doublings=info.white_doublings or 0.0,
@@ -326,12 +313,11 @@ def _check_result(record: GameRecord, end: Ending, facts: GameFacts, config: Con
         Reason.RESIGNED,
         f"resigned: the SGF has RE[{record.result}], the form {facts.resigned}",
     )
-    true_result = "Void" if end.is_no_result else result_text(end.white_score)
     if resigned:
         assert record.result is not None
         _check_claims(facts, findings, record.result[0], 0.0)
     elif record.result is None:
-        findings.expect(not end.ended_by_rules, Reason.RESULT, f"RE is missing, the game's result is {true_result}")
+        findings.expect(not end.ended_by_rules, Reason.RESULT, f"RE is missing, the game's result is {end.result}")
         _check_was_stopped(record, config, findings)
         findings.is_unfinished = True
         _check_claims(facts, findings, *UNFINISHED)
@@ -339,15 +325,11 @@ def _check_result(record: GameRecord, end: Ending, facts: GameFacts, config: Con
         has_ended = end.ended_by_rules or end.all_pass_alive
         findings.expect(has_ended, Reason.NOT_FINISHED, "the SGF has a result, but the game did not end")
         findings.expect(
-            _same_result(record.result, true_result),
+            _same_result(record.result, end.result),
             Reason.RESULT,
-            f"the SGF has RE[{record.result}], the game's result is {true_result}",
+            f"the SGF has RE[{record.result}], the game's result is {end.result}",
         )
-        if end.is_no_result:
-            _check_claims(facts, findings, NO_WINNER, 0.0)
-        else:
-            winner = DRAW if end.white_score == 0 else "W" if end.white_score > 0 else "B"
-            _check_claims(facts, findings, winner, end.white_score)
+        _check_claims(facts, findings, end.winner, end.score)
 
 
 def _check_was_stopped(record: GameRecord, config: Config | None, findings: Findings) -> None:
@@ -372,13 +354,6 @@ def _check_claims(facts: GameFacts, findings: Findings, winner: str, score: floa
         Reason.SCORE,
         f"the form says that the score is {facts.score}, the game {score:g}",
     )
-
-
-def result_text(white_score: float) -> str:
-    """A result as in an SGF: ``W+2.5``, ``B+10``, ``0`` for a draw."""
-    if white_score == 0:
-        return DRAW
-    return f"{'W' if white_score > 0 else 'B'}+{komi_text(abs(white_score))}"
 
 
 def _same_result(told: str, true_result: str) -> bool:

@@ -283,12 +283,12 @@ class MainRows:
         self._expect(self._rows.score_distribution == bins, Reason.SCORE_DISTRIBUTION, text)
 
     def _outcome(self) -> Floats:
-        start, end = self._game.replay.start, self._game.end
+        game, end = self._game.replay, self._game.end
         return derive.outcome_value(
             end.white_score,
             is_no_result=end.is_no_result,
-            draw_white_wins=start.draw_white_wins,
-            result_is_integer=start.rules.result_is_integer,
+            draw_white_wins=game.view.draw_white_wins,
+            result_is_integer=game.start.rules.result_is_integer,
         )
 
     def _own(self, values: Floats) -> Floats:
@@ -329,14 +329,18 @@ class MainRows:
         )
         values[index], slack[index] = now, 0.0
         values[-1] = self._outcome()
-        for factor, first in zip(derive.horizon_factors(game.replay.start.area), (4, 8, 12), strict=True):
+        for factor, first in zip(
+            derive.horizon_factors(game.replay.start.area),
+            (_G.LONG_TD_WIN, _G.MID_TD_WIN, _G.SHORT_TD_WIN),
+            strict=True,
+        ):
             expected = self._own(derive.td_targets(values, factor)[index])
             allowed = derive.td_targets(slack, factor)[index] + _FLOAT32 * (1 + np.abs(expected))
             found = columns[:, first : first + VALUE_SIZE]
             self._expect(
                 np.abs(found - expected) <= allowed,
                 Reason.TD_TARGETS,
-                f"TD values (columns {first} to {first + SCORE}) do not follow from the searches",
+                f"TD values (columns {first:d} to {first + SCORE}) do not follow from the searches",
             )
         win_loss, unsure = values[:, WIN] - values[:, LOSS], slack[:, WIN] + slack[:, LOSS]
         spread = derive.variance_times(win_loss)[index]

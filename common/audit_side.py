@@ -101,7 +101,11 @@ class _Search:
         branches = {int(turn) - depth for turn in self._turns for depth in _SHOWN_DEPTHS}
         last = len(points)
         self._branches = Branches(
-            game.replay.start, points, [turn for turn in branches if game.start_turn <= turn <= last], rows.length
+            game.replay.start,
+            game.replay.view,
+            points,
+            [turn for turn in branches if game.start_turn <= turn <= last],
+            rows.length,
         )
 
     @property

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from common.audit_report import Findings, Reason
-from common.go.basics import BLACK, WHITE
+from common.go.basics import BLACK, MAIN_PHASE, WHITE
 from common.go.rules import HandicapBonus, Scoring, komi_text
 from common.parameter_classes import FOREVER, GameInitParameters, SelfplayParameters
 from common.parameters import MatchConfig, SelfplayConfig
@@ -224,7 +224,9 @@ def _check_start(record: GameRecord, config: Config, findings: Findings) -> None
         f"{'none' if info.game_type == 'normal' or most == 0 else f'at most {most} black ones'}",
     )
     findings.expect(
-        (record.first_player == BLACK or not record.moves) and info.began_in_phase == 0 and info.first_turn == 0,
+        (record.first_player == BLACK or not record.moves)
+        and info.began_in_phase == MAIN_PHASE
+        and info.first_turn == 0,
         Reason.JOB_START,
         f"a {info.game_type} game begins with Black, on turn 0, in the main phase",
     )

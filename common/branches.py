@@ -16,11 +16,12 @@ import numpy.typing as npt
 from common.features import FeatureOptions, encode_packed, new_scratch
 from common.go import history as histories
 from common.go import play, scoring
-from common.go.points import NO_POINT
+from common.go.points import NO_POINT, SECOND_CLEANUP
 from common.go.rules import Scoring
-from common.go.state import new_states
+from common.go.start import GameStart, PlayerView, start_position
+from common.go.state import History, State, new_states
 from common.kernels import njit
-from common.replay import GameStart, copy_board, mark_legal, start_state
+from common.replay import copy_board, mark_legal
 from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES, packed_bytes
 
 _OPTIONS: Final = FeatureOptions()
@@ -38,7 +39,7 @@ class SidePosition:
 
 
 @njit(cache=True, nogil=True)
-def _play_line(state: Any, history: Any, points: Any) -> int:
+def _play_line(state: State, history: History, points: Any) -> int:
     """Plays ``points`` as far as they are legal; how many were played."""
     for index in range(len(points)):
         if state["finished"] or not play.is_legal(state, history, points[index]):
@@ -48,7 +49,7 @@ def _play_line(state: Any, history: Any, points: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _play_game(state: Any, history: Any, points: Any, index_of_turn: Any, kept: Any) -> None:
+def _play_game(state: State, history: History, points: Any, index_of_turn: Any, kept: Any) -> None:
     """Plays a record that is known to be legal; the positions of wanted turns are copied into ``kept``."""
     for turn in range(len(points) + 1):
         if index_of_turn[turn] >= 0:
@@ -58,7 +59,7 @@ def _play_game(state: Any, history: Any, points: Any, index_of_turn: Any, kept: 
 
 
 @njit(cache=True, nogil=True)
-def _add_keys(history: Any, keys: Any) -> None:
+def _add_keys(history: History, keys: Any) -> None:
     for index in range(len(keys)):
         histories.add(history, keys[index], 0)
 
@@ -68,14 +69,17 @@ class Branches:
 
     Args:
         start: the game before its first move.
+        view: what its player sees in its own way.
         points: its moves, which are legal.
         turns: from which lines may branch off, 0 to ``len(points)``.
         length: edge of the tensors.
     """
 
-    def __init__(self, start: GameStart, points: Sequence[int], turns: Sequence[int], length: int) -> None:
+    def __init__(
+        self, start: GameStart, view: PlayerView, points: Sequence[int], turns: Sequence[int], length: int
+    ) -> None:
         self._start, self._length = start, length
-        state, self._history = start_state(start)
+        state, self._history = start_position(start, view)
         wanted = sorted(set(turns))
         self._index = {turn: index for index, turn in enumerate(wanted)}
         index_of_turn = np.full(len(points) + 1, -1, np.int32)
@@ -137,5 +141,5 @@ class Branches:
             global_inputs=inputs,
             legal=legal,
             own_komi=float(scoring.own_komi(state)),
-            is_area_like=is_area or int(state["phase"]) == scoring.LAST_PHASE,
+            is_area_like=is_area or int(state["phase"]) == SECOND_CLEANUP,
         )

@@ -26,10 +26,10 @@ from common.go.play import (
     pass_would_end_game,
     pass_would_end_phase,
 )
-from common.go.points import EMPTY, MAX_LENGTH, NO_POINT, NUM_POINTS, PASS, STRIDE, WHITE
+from common.go.points import EMPTY, MAX_LENGTH, NO_POINT, NUM_POINTS, PASS, SECOND_CLEANUP, STRIDE, WHITE, opponent
 from common.go.rules import Ko, Scoring, Tax
-from common.go.scoring import LAST_PHASE, area_now, own_komi
-from common.go.state import NUM_RECENT
+from common.go.scoring import area_now, own_komi
+from common.go.state import NUM_RECENT, History, State
 from common.kernels import njit
 from common.rows import NUM_GLOBAL_INPUTS as NUM_GLOBAL_INPUTS
 from common.rows import NUM_PLANES as NUM_PLANES
@@ -75,7 +75,7 @@ def new_scratch() -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _hides_pass(state: Any, history: Any, options: Any, own_lead: float, has_area: bool) -> bool:
+def _hides_pass(state: State, history: History, options: Any, own_lead: float, has_area: bool) -> bool:
     """Whether the net is not to know that a pass would end the game (features.md 3, rule 2)."""
     if not pass_would_end_game(state, history):
         return False
@@ -88,23 +88,23 @@ def _hides_pass(state: Any, history: Any, options: Any, own_lead: float, has_are
 
 
 @njit(cache=True, nogil=True)
-def _included_turns(state: Any, options: Any, hides_pass: bool) -> int:
+def _included_turns(state: State, options: Any, hides_pass: bool) -> int:
     """How many of the last turns are shown (features.md 3)."""
     if hides_pass:
         return 0
     most = 1 if state["finished"] else NUM_RECENT
     # A game that went on after its end shows the turns since then, and the one that ended it.
     most = int(max(0, min(most, options.max_history, state["turns_in_phase"] + state["past_end"])))
-    player = 3 - state["to_move"]
+    player = opponent(state["to_move"])
     for turn in range(most):
         if state["recent_colour"][turn] != player:
             return turn
-        player = 3 - player
+        player = opponent(player)
     return most
 
 
 @njit(cache=True, nogil=True)
-def _complete_ladders(state: Any, turns: int, scratch: Any) -> None:
+def _complete_ladders(state: State, turns: int, scratch: Any) -> None:
     """Finds the ladder maps of the current board and of those shown before it, as far as the STATE lacks them."""
     known = state["ladder_known"]
     if not known[0]:
@@ -120,10 +120,10 @@ def _complete_ladders(state: Any, turns: int, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _collect_board(state: Any, length: int, turns: int, has_area: bool, scratch: Any) -> None:
+def _collect_board(state: State, length: int, turns: int, has_area: bool, scratch: Any) -> None:
     """Writes the bits of everything but moves and bans; ``owner`` holds the area if there is one."""
     own = state["to_move"]
-    opp = 3 - own
+    opp = opponent(own)
     stones = state["colour"]
     heads = state["chain_head"]
     liberties = state["chain_liberties"]
@@ -159,10 +159,10 @@ def _collect_board(state: Any, length: int, turns: int, has_area: bool, scratch:
 
 
 @njit(cache=True, nogil=True)
-def _collect_cleanup(state: Any, length: int, own: int, opp: int, bits: Any) -> None:
+def _collect_cleanup(state: State, length: int, own: int, opp: int, bits: Any) -> None:
     """Adds the bits that only cleanup phases have: ko blocks, and the stones at the start of the last phase."""
     start = state["second_cleanup_start"]
-    in_last = state["phase"] == LAST_PHASE
+    in_last = state["phase"] == SECOND_CLEANUP
     for y in range(state["y_size"]):
         first = (y + 1) * STRIDE + 1
         for x in range(state["x_size"]):
@@ -178,7 +178,7 @@ def _collect_cleanup(state: Any, length: int, own: int, opp: int, bits: Any) -> 
 
 
 @njit(cache=True, nogil=True)
-def _collect_bans(state: Any, history: Any, length: int, bits: Any) -> None:
+def _collect_bans(state: State, history: History, length: int, bits: Any) -> None:
     """Adds the bits of points that ko forbids the player to move; suicides are no matter of ko."""
     colour = state["to_move"]
     in_cleanup = state["phase"] > 0
@@ -201,7 +201,7 @@ def _collect_bans(state: Any, history: Any, length: int, bits: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _collect_moves(state: Any, length: int, turns: int, bits: Any, global_inputs: Any) -> None:
+def _collect_moves(state: State, length: int, turns: int, bits: Any, global_inputs: Any) -> None:
     """Adds the last moves: the bits of their points, or the globals of passes."""
     for turn in range(turns):
         point = state["recent_point"][turn]
@@ -233,7 +233,7 @@ def komi_wave(own_komi_points: float, area: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _write_globals(state: Any, options: Any, pass_ends_phase: bool, global_inputs: Any) -> None:
+def _write_globals(state: State, options: Any, pass_ends_phase: bool, global_inputs: Any) -> None:
     """Writes the globals that do not tell passes; the array is zero before."""
     area = state["x_size"] * state["y_size"]
     most = float(area + KOMI_SCALE)
@@ -248,14 +248,14 @@ def _write_globals(state: Any, options: Any, pass_ends_phase: bool, global_input
     global_inputs[GlobalInput.TAXED] = 1.0 if state["tax_rule"] != _NO_TAX else 0.0
     global_inputs[GlobalInput.GROUP_TAX] = 1.0 if state["tax_rule"] == _TAX_ALL else 0.0
     global_inputs[GlobalInput.ENCORE] = 1.0 if state["phase"] > 0 else 0.0
-    global_inputs[GlobalInput.SECOND_ENCORE] = 1.0 if state["phase"] == LAST_PHASE else 0.0
+    global_inputs[GlobalInput.SECOND_ENCORE] = 1.0 if state["phase"] == SECOND_CLEANUP else 0.0
     global_inputs[GlobalInput.PASS_WOULD_END_PHASE] = 1.0 if pass_ends_phase else 0.0
     advantage = options.playout_doubling_advantage
     if advantage != 0.0:
         global_inputs[GlobalInput.HAS_PLAYOUT_DOUBLING] = 1.0
         global_inputs[GlobalInput.PLAYOUT_DOUBLING] = 0.5 * advantage
     global_inputs[GlobalInput.BUTTON] = 1.0 if state["button_left"] else 0.0
-    if not is_territory or state["phase"] == LAST_PHASE:
+    if not is_territory or state["phase"] == SECOND_CLEANUP:
         global_inputs[GlobalInput.KOMI_PARITY] = komi_wave(komi, area)
 
 
@@ -305,9 +305,9 @@ def _pack(bits: Any, length: int, packed: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _collect(state: Any, history: Any, length: int, options: Any, global_inputs: Any, scratch: Any) -> None:
+def _collect(state: State, history: History, length: int, options: Any, global_inputs: Any, scratch: Any) -> None:
     """Writes the globals, and the planes as ``bits`` of the scratch record."""
-    has_area = state["scoring_rule"] == _AREA or state["phase"] == LAST_PHASE
+    has_area = state["scoring_rule"] == _AREA or state["phase"] == SECOND_CLEANUP
     own_lead = 0.0
     if has_area:
         board_score = area_now(state, scratch["owner"], scratch["area"])
@@ -325,7 +325,9 @@ def _collect(state: Any, history: Any, length: int, options: Any, global_inputs:
 
 
 @njit(cache=True, nogil=True)
-def encode(state: Any, history: Any, length: int, options: Any, planes: Any, global_inputs: Any, scratch: Any) -> None:
+def encode(
+    state: State, history: History, length: int, options: Any, planes: Any, global_inputs: Any, scratch: Any
+) -> None:
     """Writes the inputs of a position as float32 (features.md 2-5).
 
     Args:
@@ -343,7 +345,7 @@ def encode(state: Any, history: Any, length: int, options: Any, planes: Any, glo
 
 @njit(cache=True, nogil=True)
 def encode_packed(
-    state: Any, history: Any, length: int, options: Any, packed: Any, global_inputs: Any, scratch: Any
+    state: State, history: History, length: int, options: Any, packed: Any, global_inputs: Any, scratch: Any
 ) -> None:
     """The same as `encode`, with eight positions of a plane in a byte, the first in its most significant bit.
 

@@ -12,8 +12,32 @@ from dataclasses import replace
 from common import sgf
 from common.go import play
 from common.go.game import Game
-from common.go.points import BLACK, NO_POINT, PASS, WHITE, point_at, x_of, y_of
+from common.go.points import BLACK, MAIN_PHASE, NO_POINT, PASS, WHITE, point_at, x_of, y_of
+from common.go.start import GameStart
 from common.sgf_record import GameRecord, Move, StartInfo
+
+
+def start_of(record: GameRecord) -> GameStart:
+    """How the game of a record begins.
+
+    Raises:
+        ValueError: the board or the phase is impossible.
+    """
+    info = record.info
+    return GameStart(
+        record.x_size,
+        record.y_size,
+        record.rules,
+        stones=tuple((colour, int(point_at(x, y))) for colour, x, y in record.stones),
+        to_move=record.first_player,
+        phase=info.began_in_phase if info else MAIN_PHASE,
+        first_turn=info.first_turn if info else 0,
+    )
+
+
+def moves_of(record: GameRecord) -> list[tuple[int, int]]:
+    """``(colour, point)`` of the moves of a record."""
+    return [(move.colour, PASS if move.at is None else int(point_at(*move.at))) for move in record.moves]
 
 
 def game_of(record: GameRecord) -> Game:
@@ -22,19 +46,10 @@ def game_of(record: GameRecord) -> Game:
     Raises:
         ValueError: the set-up is impossible or a move is illegal; the message names it.
     """
-    info = record.info
-    game = Game(
-        record.x_size,
-        record.y_size,
-        record.rules,
-        stones=[(colour, point_at(x, y)) for colour, x, y in record.stones],
-        to_move=record.first_player,
-        phase=info.began_in_phase if info else 0,
-        first_turn=info.first_turn if info else 0,
-    )
-    for move in record.moves:
+    game = Game(start_of(record))
+    for colour, point in moves_of(record):
         # Records of people let one side move twice; our own never do.
-        game.play(PASS if move.at is None else point_at(*move.at), move.colour, tolerant=info is None)
+        game.play(point, colour, tolerant=record.info is None)
     if record.result is not None and record.result.endswith("+R") and not game.finished:
         game.resign(WHITE if record.result.startswith("B") else BLACK)
     return game
@@ -42,21 +57,15 @@ def game_of(record: GameRecord) -> Game:
 
 def record_of(game: Game, *, black_name: str = "", white_name: str = "", info: StartInfo | None = None) -> GameRecord:
     """The record of a game as it stands."""
-    seen = Game(
-        game.x_size,
-        game.y_size,
-        game.rules,
-        stones=game.stones,
-        to_move=game.first_to_move,
-        phase=game.first_phase,
-        first_turn=game.first_turn,
-    )
+    start = game.start
+    seen = Game(replace(start, moves=()))
     moves = []
-    for colour, point in game.moves:
-        is_pass_for_ko = point != PASS and seen.phase > 0 and play.unblocked_stone(seen.state, point) != NO_POINT
+    for colour, point in (*start.moves, *game.moves):
+        in_cleanup = point != PASS and seen.phase > MAIN_PHASE
+        is_pass_for_ko = in_cleanup and play.unblocked_stone(seen.state, point) != NO_POINT
         moves.append(Move(colour, None if point == PASS else (x_of(point), y_of(point)), is_pass_for_ko))
         seen.play(point, colour, tolerant=True)
-    if info is None and game.first_phase:
+    if info is None and start.phase:
         raise ValueError("a game that began in a cleanup phase needs a StartInfo to say so in its record")
     record = GameRecord(
         x_size=game.x_size,
@@ -64,11 +73,11 @@ def record_of(game: Game, *, black_name: str = "", white_name: str = "", info: S
         rules=game.rules,
         black_name=black_name,
         white_name=white_name,
-        stones=tuple((colour, x_of(point), y_of(point)) for colour, point in sorted(game.stones)),
+        stones=tuple((colour, x_of(point), y_of(point)) for colour, point in sorted(start.stones)),
         moves=tuple(moves),
         result=game.result,
         info=info,
-        beginner=game.first_to_move,
+        beginner=start.to_move,
     )
     return replace(record, handicap=record.counted_handicap())
 

@@ -12,16 +12,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from common.features import FeatureOptions, encode_packed, new_scratch
-from common.go import board, play, scoring
-from common.go.points import BLACK, EMPTY, NUM_POINTS, STRIDE, WHITE
-from common.go.rules import Rules, Scoring
-from common.go.state import HISTORY_CAPACITY, new_histories, new_states
+from common.go import play, scoring
+from common.go.points import BLACK, EMPTY, NUM_POINTS, SECOND_CLEANUP, STRIDE, WHITE
+from common.go.result import NO_WINNER, VOID, result_text, winner_of
+from common.go.rules import Scoring
+from common.go.start import PLAIN_VIEW, GameStart, PlayerView, start_position
+from common.go.state import HISTORY_CAPACITY, History, State
 from common.kernels import njit
 from common.rows import FUTURE_TURNS, NUM_GLOBAL_INPUTS, NUM_PLANES, SCORING_SCALE, ValueTarget, packed_bytes
 
@@ -40,30 +42,11 @@ class BadTurn(IntEnum):
 
 
 @dataclass(frozen=True)
-class GameStart:
-    """A game before its first recorded move."""
-
-    rules: Rules  # with komi
-    x_size: int
-    y_size: int
-    stones: tuple[tuple[int, int], ...]  # (colour, point) on the board before the first move
-    first_player: int
-    phase: int = 0  # clean-up phase in which the record begins
-    draw_white_wins: float = 0.5
-    bonus_before: float = 0.0  # White's bonus points from before the record, which the stones do not tell
-    pass_alive_with_suicide: bool = False  # pass-alive areas as if suicide were legal, whatever the rule
-
-    @property
-    def area(self) -> int:
-        """Points of the board."""
-        return self.x_size * self.y_size
-
-
-@dataclass(frozen=True)
 class Replay:
     """A record of n moves, played again; index t is the position before move t, n the last one."""
 
     start: GameStart
+    view: PlayerView
     length: int  # edge of the tensors
     boards: npt.NDArray[np.int8]  #        [n + 1, length, length] colours
     to_move: npt.NDArray[np.int8]  #       [n + 1]
@@ -75,7 +58,7 @@ class Replay:
     legal: npt.NDArray[np.int8]  #         [n + 1, length^2 + 1] by position, where asked for; else 0 everywhere
     played: int  # moves that could be played; n unless bad_turn says why not
     bad_turn: BadTurn
-    state: np.void  # the last position
+    state: State  # the last position
 
     @property
     def count(self) -> int:
@@ -96,6 +79,21 @@ class Ending:
     plain_area: npt.NDArray[np.int8]  #     [length, length] owners in the plain area map
     white_points: npt.NDArray[np.float32]  # [length, length] what each point scores for White (rules.md 9.5)
 
+    @property
+    def winner(self) -> str:
+        """As in a form: ``B``, ``W``, ``0`` for a draw, ``-`` for no result."""
+        return NO_WINNER if self.is_no_result else winner_of(self.white_score)
+
+    @property
+    def score(self) -> float:
+        """As in a form: White's lead, 0 without result."""
+        return 0.0 if self.is_no_result else self.white_score
+
+    @property
+    def result(self) -> str:
+        """As in an SGF: ``W+2.5``, ``0`` for a draw, ``Void`` for no result."""
+        return VOID if self.is_no_result else result_text(self.white_score)
+
 
 @njit(cache=True, nogil=True)
 def copy_board(colour: Any, x_size: int, y_size: int, target: Any) -> None:
@@ -106,7 +104,7 @@ def copy_board(colour: Any, x_size: int, y_size: int, target: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def mark_legal(state: Any, history: Any, length: int, legal: Any) -> None:
+def mark_legal(state: State, history: History, length: int, legal: Any) -> None:
     """Sets ``legal`` [length ** 2 + 1], which is 0, to 1 at the positions of legal moves; the pass is one."""
     for y in range(state["y_size"]):
         for x in range(state["x_size"]):
@@ -115,50 +113,50 @@ def mark_legal(state: Any, history: Any, length: int, legal: Any) -> None:
     legal[length * length] = 1
 
 
+class _Turns(NamedTuple):
+    """By turn, n moves having n + 1: what is wanted, and what is noted into arrays that were zero. See `Replay`."""
+
+    row_of_turn: npt.NDArray[np.int32]  #   [n + 1] where the inputs go; -1: not wanted
+    legal_of_turn: npt.NDArray[np.int8]  #  [n + 1] whether legal moves are wanted
+    boards: npt.NDArray[np.int8]
+    to_move: npt.NDArray[np.int8]
+    phases: npt.NDArray[np.int8]
+    own_komi: npt.NDArray[np.float64]
+    white_bonus: npt.NDArray[np.float64]
+    packed_planes: npt.NDArray[np.uint8]
+    global_inputs: npt.NDArray[np.float32]
+    legal: npt.NDArray[np.int8]  #          [n + 1, length^2 + 1], or a single row if it is never wanted
+
+
 @njit(cache=True, nogil=True)
 def _play_moves(
-    state: Any,
-    history: Any,
-    colours: Any,
-    points: Any,
-    row_of_turn: Any,
-    length: int,
-    options: Any,
-    scratch: Any,
-    boards: Any,
-    to_move: Any,
-    phases: Any,
-    own_komi: Any,
-    white_bonus: Any,
-    packed_planes: Any,
-    global_inputs: Any,
-    legal_of_turn: Any,
-    legal: Any,
+    state: State, history: History, colours: Any, points: Any, options: Any, scratch: Any, turns: _Turns
 ) -> tuple[int, int]:
     """Plays the moves and notes what each turn looked like; returns (moves played, `BadTurn`)."""
     count = len(points)
+    length = turns.boards.shape[1]
     for turn in range(count + 1):
-        copy_board(state["colour"], state["x_size"], state["y_size"], boards[turn])
-        to_move[turn] = state["to_move"]
-        phases[turn] = state["phase"]
-        own_komi[turn] = scoring.own_komi(state)
-        white_bonus[turn] = scoring.white_bonus_points(state)
-        row = row_of_turn[turn]
+        copy_board(state["colour"], state["x_size"], state["y_size"], turns.boards[turn])
+        turns.to_move[turn] = state["to_move"]
+        turns.phases[turn] = state["phase"]
+        turns.own_komi[turn] = scoring.own_komi(state)
+        turns.white_bonus[turn] = scoring.white_bonus_points(state)
+        row = turns.row_of_turn[turn]
         if row >= 0:
-            own_options = options[1 if state["to_move"] == WHITE else 0]
-            encode_packed(state, history, length, own_options, packed_planes[row], global_inputs[row], scratch)
-        if legal_of_turn[turn]:
-            mark_legal(state, history, length, legal[turn])
+            own = options[1 if state["to_move"] == WHITE else 0]
+            encode_packed(state, history, length, own, turns.packed_planes[row], turns.global_inputs[row], scratch)
+        if turns.legal_of_turn[turn]:
+            mark_legal(state, history, length, turns.legal[turn])
         if turn == count:
             break
         if state["finished"]:
-            return turn, 1
+            return turn, BadTurn.GAME_OVER
         if colours[turn] != state["to_move"]:
-            return turn, 2
+            return turn, BadTurn.WRONG_PLAYER
         if not play.is_legal(state, history, points[turn]):
-            return turn, 3
+            return turn, BadTurn.ILLEGAL
         play.play(state, history, points[turn])
-    return count, 0
+    return count, BadTurn.NONE
 
 
 def replay(
@@ -167,6 +165,7 @@ def replay(
     points: Sequence[int] | npt.NDArray[np.int16],
     *,
     length: int,
+    view: PlayerView = PLAIN_VIEW,
     encoded_turns: npt.NDArray[np.intp] | None = None,
     legal_turns: npt.NDArray[np.intp] | None = None,
     white_doublings: float = 0.0,
@@ -174,80 +173,71 @@ def replay(
     """Play a record from its start.
 
     Args:
-        start: rules, board and set-up stones.
+        start: how the game begins.
         colours: ``[n]`` who moves.
         points: ``[n]`` moves as points of `common.go.points`, at most `MAX_TURNS`.
         length: edge of the tensors, at least the board's.
+        view: what its player sees in its own way.
         encoded_turns: ``[k]`` turns (0 … n, each once) whose network inputs are wanted.
         legal_turns: turns (0 … n) whose legal moves are wanted.
         white_doublings: playout doubling advantage of White that the inputs tell.
 
     Returns:
         The game; if a move can not be played, what comes after it is zeros and ``bad_turn`` says why.
+
+    Raises:
+        ValueError: the start is impossible.
     """
-    count = len(points)
-    turns = _NO_TURNS if encoded_turns is None else encoded_turns
-    row_of_turn = np.full(count + 1, -1, np.int32)
-    row_of_turn[turns] = np.arange(len(turns))
-    legal_of_turn = np.zeros(count + 1, np.int8)
-    legal_of_turn[_NO_TURNS if legal_turns is None else legal_turns] = 1
-    legal = np.zeros((count + 1 if legal_turns is not None else 1, length * length + 1), np.int8)
-    boards = np.zeros((count + 1, length, length), np.int8)
-    to_move = np.zeros(count + 1, np.int8)
-    phases = np.zeros(count + 1, np.int8)
-    own_komi, white_bonus = np.zeros(count + 1), np.zeros(count + 1)
-    packed_planes = np.zeros((len(turns), NUM_PLANES, packed_bytes(length)), np.uint8)
-    global_inputs = np.zeros((len(turns), NUM_GLOBAL_INPUTS), np.float32)
-    state, history = start_state(start)
+    turns = _new_turns(len(points), length, encoded_turns, legal_turns)
+    state, history = start_position(start, view)
     played, problem = _play_moves(
         state,
         history,
         np.asarray(colours, np.int8),
         np.asarray(points, np.int16),
-        row_of_turn,
-        length,
         (FeatureOptions(-white_doublings), FeatureOptions(white_doublings)),
         new_scratch(),
-        boards,
-        to_move,
-        phases,
-        own_komi,
-        white_bonus,
-        packed_planes,
-        global_inputs,
-        legal_of_turn,
-        legal,
+        turns,
     )
     return Replay(
         start=start,
+        view=view,
         length=length,
-        boards=boards,
-        to_move=to_move,
-        phases=phases,
-        own_komi=own_komi,
-        white_bonus=white_bonus,
-        packed_planes=packed_planes,
-        global_inputs=global_inputs,
-        legal=legal,
+        boards=turns.boards,
+        to_move=turns.to_move,
+        phases=turns.phases,
+        own_komi=turns.own_komi,
+        white_bonus=turns.white_bonus,
+        packed_planes=turns.packed_planes,
+        global_inputs=turns.global_inputs,
+        legal=turns.legal,
         played=played,
         bad_turn=BadTurn(problem),
         state=state,
     )
 
 
-def start_state(start: GameStart) -> tuple[np.void, np.void]:
-    """A STATE and its HISTORY at the start of a game."""
-    state, history = new_states(1)[0], new_histories(1)[0]
-    board.reset(state, start.x_size, start.y_size)
-    start.rules.write_to(state)
-    state["draw_white_wins"] = start.draw_white_wins
-    for colour, point in start.stones:
-        board.set_stone(state, point, colour)
-    play.begin(state, history, start.first_player, start.phase)
-    state["white_bonus"] += start.bonus_before
-    if start.pass_alive_with_suicide:
-        state["pass_alive_suicide"] = 1
-    return state, history
+def _new_turns(
+    count: int, length: int, encoded_turns: npt.NDArray[np.intp] | None, legal_turns: npt.NDArray[np.intp] | None
+) -> _Turns:
+    """Zeros for ``count`` moves, and what is wanted of their turns."""
+    encoded = _NO_TURNS if encoded_turns is None else encoded_turns
+    row_of_turn = np.full(count + 1, -1, np.int32)
+    row_of_turn[encoded] = np.arange(len(encoded))
+    legal_of_turn = np.zeros(count + 1, np.int8)
+    legal_of_turn[_NO_TURNS if legal_turns is None else legal_turns] = 1
+    return _Turns(
+        row_of_turn=row_of_turn,
+        legal_of_turn=legal_of_turn,
+        boards=np.zeros((count + 1, length, length), np.int8),
+        to_move=np.zeros(count + 1, np.int8),
+        phases=np.zeros(count + 1, np.int8),
+        own_komi=np.zeros(count + 1),
+        white_bonus=np.zeros(count + 1),
+        packed_planes=np.zeros((len(encoded), NUM_PLANES, packed_bytes(length)), np.uint8),
+        global_inputs=np.zeros((len(encoded), NUM_GLOBAL_INPUTS), np.float32),
+        legal=np.zeros((count + 1 if legal_turns is not None else 1, length * length + 1), np.int8),
+    )
 
 
 def ending(game: Replay) -> Ending:
@@ -322,4 +312,4 @@ def area_like(game: Replay, turns: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_
     """Column 48: whether a turn is scored by area as it stands."""
     if game.start.rules.scoring == Scoring.AREA:
         return np.ones(len(turns), bool)
-    return np.asarray(game.phases[turns] == scoring.LAST_PHASE)
+    return np.asarray(game.phases[turns] == SECOND_CLEANUP)

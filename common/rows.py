@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from pathlib import Path
@@ -404,12 +404,6 @@ class Rows:
         _check_ranges(self)
 
 
-def pack_planes(planes: Array) -> npt.NDArray[np.uint8]:
-    """Bit-packed planes of [n, 22, length, length] arrays of 0 and not 0; the inverse of ``Rows.planes``."""
-    count, channels, height, width = planes.shape
-    return np.packbits(planes.reshape(count, channels, height * width) != 0, axis=2)
-
-
 def hash_columns(word_0: int, word_1: int) -> tuple[float, ...]:
     """Contents of ``HASH_COLUMNS`` for the two 64-bit words of a game's hash."""
     parts = []
@@ -533,8 +527,3 @@ def _check_columns(name: str, array: Array, low: float, high: float) -> None:
 
 def _refuse_range(name: str, lowest: Any, highest: Any, low: float, high: float) -> None:
     raise RowsError("range", f"{name} reaches from {lowest:g} to {highest:g}; {low:g} to {high:g} is accepted")
-
-
-def named_columns(global_targets: Array, columns: Iterable[GlobalTarget]) -> Array:
-    """The ``columns`` of [..., 80] targets, as [..., k]."""
-    return global_targets[..., [int(column) for column in columns]]

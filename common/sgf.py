@@ -18,6 +18,7 @@ from sgfmill import sgf_grammar
 from common.decimals import real_number
 from common.go.basics import BLACK, MAX_LENGTH, MIN_LENGTH, WHITE
 from common.go.handicap import fixed_points
+from common.go.result import DRAW, VOID
 from common.go.rules import MAX_KOMI, Rules, Scoring, komi_text
 from common.sgf_bytes import Properties, TooManyNodes, main_line
 from common.sgf_record import GameRecord, Move, MoveValues, StartInfo, move_comment, split_comment
@@ -353,12 +354,12 @@ def _result(text: str, warnings: list[str]) -> str | None:
     if text in ("", "?"):
         return None
     if text.lower() in ("draw", "jigo"):
-        return "0"
+        return DRAW
     with contextlib.suppress(ValueError):
         if real_number(text) == 0:
-            return "0"
+            return DRAW
     if text.lower() == "void":
-        return "Void"
+        return VOID
     colour, plus, amount = text[:1].upper(), text[1:2], text[2:].strip()
     if colour in _COLOURS and plus == "+":
         if re.fullmatch(r"(?:[RrTtFf][A-Za-z]*)?", amount):

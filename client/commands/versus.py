@@ -24,8 +24,9 @@ from common.arguments import games_at_once, positive, seed, threads, whole
 from common.config_text import ConfigError, overlay
 from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.go.game import Game
-from common.go.points import BLACK, WHITE, to_vertex
+from common.go.points import BLACK, WHITE, opponent, to_vertex
 from common.go.rules import Rules
+from common.go.start import GameStart
 from common.parameters import parse_match
 
 MAX_MOVES_PER_POINT: Final = 3
@@ -97,7 +98,7 @@ class Encounter:
 
     def opponent_moves(self) -> None:
         """Let the other program play its move."""
-        answer = self.engine.ask(f"genmove {COLOURS[3 - self.ours]}").lower()
+        answer = self.engine.ask(f"genmove {COLOURS[opponent(self.ours)]}").lower()
         if answer == "resign":
             self.points = 1.0
             return
@@ -188,7 +189,7 @@ def play_all(options: argparse.Namespace, report: Callable[[str], None]) -> Scor
 
 
 def _begin(number: int, options: argparse.Namespace, rules: Rules) -> Encounter:
-    game = Game(options.size, options.size, rules)
+    game = Game(GameStart(options.size, options.size, rules))
     engine = GtpEngine(options.engine)
     try:
         for words in (f"boardsize {options.size}", "clear_board", f"komi {options.komi:g}"):

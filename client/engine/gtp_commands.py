@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
 from client.engine.gtp_protocol import Command, GtpError
@@ -18,11 +19,12 @@ from client.engine.gtp_search import EngineSearch
 from client.engine.gtp_text import board_text, raw_outputs_text, rules_json, score_text
 from client.networks import RANDOM_MODEL
 from common.decimals import real_number
-from common.go import play
 from common.go.game import Game
 from common.go.handicap import fixed_points
 from common.go.points import BLACK, MAX_LENGTH, MIN_LENGTH, PASS, WHITE, from_vertex, point_at, to_vertex
+from common.go.result import DRAW, VOID
 from common.go.rules import MAX_KOMI, Rules, Scoring, komi_text
+from common.go.start import GameStart, Stone
 from common.parameter_kinds import BOOLEAN, TEXT, Key, choice, integer, number
 from common.precision import Precision
 from common.wire import CLIENT_VERSION
@@ -57,8 +59,6 @@ class Engine:
     def __init__(self, settings: GtpSettings, search: EngineSearch, length: int = MAX_LENGTH) -> None:
         self.settings = settings
         self.search = search
-        self.rules = Rules()
-        self.size = (length, length)
         self.commands: dict[str, Command] = {
             "protocol_version": lambda words: "2",
             "name": lambda words: settings.name,
@@ -84,39 +84,28 @@ class Engine:
             "final_score": self.final_score,
             "kata-raw-nn": self.raw_nn,
         }
-        self._start()
+        self._start(GameStart(length, length, leading_moves_are_handicap=settings.assume_black_moves_are_handicap))
 
     # -- the position --
 
-    def _start(self, stones: tuple[tuple[int, int], ...] = (), to_move: int = BLACK) -> None:
+    @property
+    def rules(self) -> Rules:
+        """Those of the game, with komi."""
+        return self.game.rules
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows."""
+        return self.game.x_size, self.game.y_size
+
+    def _start(self, start: GameStart) -> None:
+        """Begin a game; ``ValueError`` if it cannot begin so."""
+        self.game = Game(start, prevents_cleanup=self.settings.prevent_cleanup_phase)
         self._win_losses: list[float] = []
-        self.game = self._new_game(stones, to_move)
 
-    def _new_game(self, stones: tuple[tuple[int, int], ...], to_move: int) -> Game:
-        x_size, y_size = self.size
-        return Game(
-            x_size,
-            y_size,
-            self.rules,
-            stones=stones,
-            to_move=to_move,
-            leading_moves_are_handicap=self.settings.assume_black_moves_are_handicap,
-        )
-
-    def _replay(self, moves: list[tuple[int, int]]) -> None:
-        """The same beginning with ``moves``, under the present rules."""
-        self.game = self._new_game(self.game.stones, self.game.first_to_move)
-        for colour, point in moves:
-            self._play(colour, point)
-
-    def _play(self, colour: int, point: int) -> None:
-        """Play as interfaces do, which may break rules on ko, repetition and turn; ``ValueError`` if impossible."""
-        state, history = self.game.state, self.game.history
-        prevents = self.settings.prevent_cleanup_phase and self.rules.scoring == Scoring.TERRITORY
-        if prevents and point == PASS and colour == self.game.to_move and play.pass_would_end_phase(state, history):
-            state["consecutive_passes"] = 0
-            state["pass_keys_start"] = history["count"]
-        self.game.play(point, colour, tolerant=True)
+    def _set_up(self, stones: Iterable[Stone] = (), to_move: int = BLACK) -> None:
+        """Begin with stones on the same board, under the same rules; ``ValueError`` if they cannot stand so."""
+        self._start(replace(self.game.start, stones=tuple(stones), to_move=to_move))
 
     # -- commands: the program --
 
@@ -138,13 +127,12 @@ class Engine:
             raise GtpError("unacceptable size")
         if max(size) > MAX_LENGTH:
             raise GtpError(f"unacceptable size (sides up to {MAX_LENGTH} are supported)")
-        self.size = size
-        self._start()
+        self._start(replace(self.game.start, x_size=size[0], y_size=size[1], stones=(), to_move=BLACK))
         return ""
 
     def clear_board(self, words: list[str]) -> str:
         """Empty board of the same size."""
-        self._start()
+        self._set_up()
         return ""
 
     def set_position(self, words: list[str]) -> str:
@@ -158,7 +146,7 @@ class Engine:
                 raise GtpError(f"Could not parse vertex: '{vertex}'")
             stones.append((colour, point))
         try:
-            self._start(tuple(stones))
+            self._set_up(stones)
         except ValueError:
             raise GtpError("Illegal stone placements - overlapping stones or stones with no liberties?") from None
         return ""
@@ -173,7 +161,7 @@ class Engine:
             raise GtpError("unacceptable komi")
         if not (2 * komi).is_integer():
             raise GtpError("komi must be an integer or half-integer")
-        self._change_rules(self.rules.with_komi(komi))
+        self.game = self.game.under(self.rules.with_komi(komi))
         return ""
 
     def set_rules(self, words: list[str]) -> str:
@@ -184,7 +172,7 @@ class Engine:
         except ValueError as error:
             shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
             raise GtpError(f"Unknown rules '{shown}', {' '.join(str(error).split())[: 2 * _SHOWN]}") from None
-        self._change_rules(rules.with_komi(self.rules.komi))
+        self.game = self.game.under(rules.with_komi(self.rules.komi))
         return ""
 
     def set_rule(self, words: list[str]) -> str:
@@ -200,12 +188,8 @@ class Engine:
             rules = Rules.from_json(fields)
         except ValueError as error:
             raise GtpError(f"Unknown rules '{json.dumps(fields)}', {error}") from None
-        self._change_rules(rules.with_komi(self.rules.komi))
+        self.game = self.game.under(rules.with_komi(self.rules.komi))
         return ""
-
-    def _change_rules(self, rules: Rules) -> None:
-        self.rules = rules
-        self._replay(self.game.moves)
 
     # -- commands: moves --
 
@@ -215,16 +199,17 @@ class Engine:
             raise GtpError(f"Expected two arguments for play but got '{' '.join(words)}'")
         colour, point = self._colour(words[0]), self._vertex(words[1])
         try:
-            self._play(colour, point)
+            self.game.play(point, colour, tolerant=True)
         except ValueError:
             raise GtpError("illegal move") from None
         return ""
 
     def undo(self, words: list[str]) -> str:
         """Take the last move back."""
-        if not self.game.moves:
-            raise GtpError("cannot undo")
-        self._replay(self.game.moves[:-1])
+        try:
+            self.game.undo()
+        except ValueError:
+            raise GtpError("cannot undo") from None
         return ""
 
     def genmove(self, words: list[str]) -> str:
@@ -233,13 +218,13 @@ class Engine:
             raise GtpError(f"Expected single argument for genmove but got '{' '.join(words)}'")
         colour = self._colour(words[0])
         if self.game.finished:
-            self._play(colour, PASS)
+            self.game.play(PASS, colour, tolerant=True)
             return "pass"
         choice = self.search.choose(self.game, colour)
         self._win_losses.append(choice.result.mean.win_loss)
         if self._resigns(colour):
             return "resign"
-        self._play(colour, choice.point)
+        self.game.play(choice.point, colour, tolerant=True)
         return to_vertex(choice.point, self.size[1])
 
     def _resigns(self, colour: int) -> bool:
@@ -262,7 +247,7 @@ class Engine:
             points = [point_at(x, y) for x, y in fixed_points(*self.size, int(words[0]))]
         except ValueError as error:
             raise GtpError(str(error)) from None
-        self._start(tuple((BLACK, point) for point in points), WHITE)
+        self._set_up(((BLACK, point) for point in points), WHITE)
         return " ".join(to_vertex(point, self.size[1]) for point in points)
 
     def set_free_handicap(self, words: list[str]) -> str:
@@ -280,13 +265,13 @@ class Engine:
         if len(points) < 2 or len(set(points)) < len(points):
             raise GtpError("Handicap placement is invalid")
         try:
-            self._start(tuple((BLACK, point) for point in points), WHITE)
+            self._set_up(((BLACK, point) for point in points), WHITE)
         except ValueError:
             raise GtpError("Handicap placement is invalid") from None
         return ""
 
     def _need_empty_board(self) -> None:
-        if self.game.stones or self.game.moves:
+        if self.game.start.stones or self.game.moves:
             raise GtpError("Board is not empty")
 
     # -- commands: the score --
@@ -295,7 +280,7 @@ class Engine:
         """The score of a finished game, else an estimate (engine.md 6)."""
         is_exact = not self.rules.friendly_pass_ok or self.rules.scoring == Scoring.TERRITORY
         if self.game.finished and is_exact:
-            return "0" if self.game.result == "Void" else score_text(self.game.score())
+            return DRAW if self.game.result == VOID else score_text(self.game.score())
         if self.search.network.name == RANDOM_MODEL:
             return score_text(self.game.score())
         lead = self.search.estimate_score(self.game)

@@ -19,6 +19,8 @@ from common.features import FeatureOptions, encode, new_scratch
 from common.go import play
 from common.go.game import Game
 from common.go.points import NUM_POINTS, WHITE, position_of
+from common.go.start import PlayerView
+from common.go.state import History, State
 from common.parameters import SearchParameters
 from common.progress import announced
 from nets.evaluation.batch import Evaluator
@@ -77,17 +79,17 @@ class EngineSearch:
 
         A colour that is not to move is given the turn first. ``game`` is not changed.
         """
-        game = self._for_the_net(game, colour)
+        state, history = self._position(game, colour)
         with announced("loading the network and compiling, which takes a minute or two at the first start"):
             pool = self._pool(max(game.x_size, game.y_size))
         pool.start(
             0,
-            game.state,
-            game.history,
+            state,
+            history,
             parameters=self._record,
             visits=visits or self.parameters.max_visits,
             seed=int(self._random.integers(1 << 63)),
-            first_turn=game.first_turn,
+            first_turn=game.start.first_turn,
         )
         try:
             while not pool.step():
@@ -106,12 +108,12 @@ class EngineSearch:
 
         ``optimism`` in [0, 1] is the share of the optimistic policy, in nets that have one.
         """
-        game = self._for_the_net(game, colour)
+        state, history = self._position(game, colour)
         evaluator = self.evaluator(max(game.x_size, game.y_size))
         batch = evaluator.new_batch(1)
         encode(
-            game.state,
-            game.history,
+            state,
+            history,
             evaluator.length,
             FeatureOptions(),
             batch.planes[0],
@@ -129,7 +131,7 @@ class EngineSearch:
             variance_time=float(batch.variance_time[0]),
             win_loss_error=float(batch.short_term_win_loss_error[0]),
             score_error=float(batch.short_term_score_error[0]),
-            policy=_legal_policy(game, batch.policy[0].astype(np.float64), evaluator.length),
+            policy=_legal_policy(state, history, batch.policy[0].astype(np.float64), evaluator.length),
             ownership=sign * batch.ownership[0].astype(np.float64),
         )
 
@@ -139,13 +141,10 @@ class EngineSearch:
             self._evaluators[length] = self._load(self.network, length)
         return self._evaluators[length]
 
-    def _for_the_net(self, game: Game, colour: int) -> Game:
-        """A copy with ``colour`` to move, and pass-alive areas as the net learned them."""
-        game = game.copy()
-        play.take_turn(game.state, game.history, colour)
-        if self.evaluator(max(game.x_size, game.y_size)).pass_alive_suicide:
-            game.state["pass_alive_suicide"] = 1
-        return game
+    def _position(self, game: Game, colour: int) -> tuple[State, History]:
+        """Copies of the position with ``colour`` to move, and pass-alive areas as the net learned them."""
+        evaluator = self.evaluator(max(game.x_size, game.y_size))
+        return game.position(colour, PlayerView(pass_alive_suicide=evaluator.pass_alive_suicide))
 
     def _pool(self, length: int) -> SearchPool:
         if length not in self._pools:
@@ -165,10 +164,12 @@ class EngineSearch:
         self._evaluators.clear()
 
 
-def _legal_policy(game: Game, logits: npt.NDArray[np.float64], length: int) -> npt.NDArray[np.float64]:
+def _legal_policy(
+    state: State, history: History, logits: npt.NDArray[np.float64], length: int
+) -> npt.NDArray[np.float64]:
     """Probabilities [L * L + 1] over the legal moves, NaN elsewhere."""
     legal = np.zeros(NUM_POINTS, np.int8)
-    play.legal_points(game.state, game.history, legal)
+    play.legal_points(state, history, legal)
     positions = [position_of(int(point), length) for point in np.flatnonzero(legal)]
     policy = np.full(length * length + 1, np.nan)
     weights = np.exp(logits[positions] - logits[positions].max())

@@ -10,6 +10,7 @@ from client.search.values import outcome_chances
 from common.go.basics import COLUMN_LETTERS
 from common.go.game import COLOUR_NAMES, Game
 from common.go.points import BLACK, PASS, WHITE, point_at
+from common.go.result import result_text
 from common.go.rules import Rules
 
 _STONES = {BLACK: "X", WHITE: "O"}
@@ -23,9 +24,7 @@ def rules_json(rules: Rules, *, komi: bool) -> str:
 
 def score_text(score: float) -> str:
     """``B+2.0``, ``W+1.5`` or ``0`` for a score that is White minus Black."""
-    if score == 0:
-        return "0"
-    return f"{'W' if score > 0 else 'B'}+{abs(score):.1f}"
+    return result_text(score, "{:.1f}".format)
 
 
 def board_text(game: Game) -> str:

@@ -15,8 +15,9 @@ from client.games.match_game import MatchGame, MatchTurn
 from client.games.orders import FinishedGame, GameOrder
 from client.games.recorder import PlayedGame, TurnRecord, as_value, make_rows, value_sequence, weigh
 from client.games.selfplay_game import SelfplayGame
-from common.audit import DRAW, NO_WINNER, UNFINISHED, GameFacts, result_text
+from common.audit import UNFINISHED, GameFacts
 from common.go.points import PASS, WHITE, x_of, y_of
+from common.go.result import resignation_text
 from common.parameters import SelfplayConfig
 from common.replay import Ending, Replay, ending, replay
 from common.rows import Rows
@@ -24,7 +25,6 @@ from common.sgf import write
 from common.sgf_record import GameRecord, Move, MoveValues, StartInfo
 
 GAME_TYPE: Final = "normal"
-NO_RESULT_TEXT: Final = "Void"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class _Result:
 def finish_selfplay(order: GameOrder, game: SelfplayGame, config: SelfplayConfig) -> FinishedGame:
     """SGF, rows and facts of a game of self-play."""
     played = game.played()
-    again = replay(played.start, played.colours, played.points, length=order.length)
+    again = replay(played.start, played.colours, played.points, length=order.length, view=played.view)
     end = ending(again)
     values = value_sequence(played, end)
     weighing = weigh(played, values, config.selfplay, game.random)
@@ -59,25 +59,21 @@ def finish_selfplay(order: GameOrder, game: SelfplayGame, config: SelfplayConfig
 def finish_match(order: GameOrder, game: MatchGame) -> FinishedGame:
     """SGF and facts of a match game."""
     progress = game.game
-    again = replay(progress.start, progress.colours, progress.points, length=order.length)
+    again = replay(progress.start, progress.colours, progress.points, length=order.length, view=progress.view)
     comments = [_values(turn, weight=None) for turn in game.turns]
     if game.resigned_by is None:
         result = _result(ending(again), stopped=progress.hit_move_limit)
     else:
         winner = "B" if game.resigned_by == WHITE else "W"
-        result = _Result(f"{winner}+R", winner, 0.0, resigned=True, leader=winner)
+        result = _Result(resignation_text(winner), winner, 0.0, resigned=True, leader=winner)
     record = _record(order, progress, again, comments, result, game.hash_words)
     return FinishedGame(order, _facts(order, record, result, None, None), write(record), None, result.leader)
 
 
 def _result(end: Ending, *, stopped: bool) -> _Result:
-    if end.is_no_result:
-        return _Result(NO_RESULT_TEXT, NO_WINNER, 0.0, resigned=False, leader=NO_WINNER)
-    score = end.white_score
-    leader = DRAW if score == 0 else "W" if score > 0 else "B"
-    if stopped:
-        return _Result(None, *UNFINISHED, resigned=False, leader=leader)
-    return _Result(result_text(score), leader, score, resigned=False, leader=leader)
+    if stopped and not end.is_no_result:
+        return _Result(None, *UNFINISHED, resigned=False, leader=end.winner)
+    return _Result(end.result, end.winner, end.score, resigned=False, leader=end.winner)
 
 
 def _values(turn: TurnRecord | MatchTurn, weight: float | None) -> MoveValues:
@@ -113,7 +109,7 @@ def _record(
         result=result.text,
         resignation=comments[-1] if result.resigned else None,
         info=StartInfo(start_turn=first, game_hash=_hash_text(hash_words), game_type=GAME_TYPE),
-        beginner=start.first_player,
+        beginner=start.to_move,
     )
     return replace(record, handicap=record.counted_handicap())
 
@@ -150,5 +146,5 @@ def _facts(
         white_network=order.white.name,
         length=order.length,
         num_training_rows=0 if rows is None else rows.count,
-        draw_white_wins=None if played is None else played.start.draw_white_wins,
+        draw_white_wins=None if played is None else played.view.draw_white_wins,
     )

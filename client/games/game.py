@@ -12,7 +12,8 @@ from common.go import play
 from common.go.passalive import AREA_SCRATCH
 from common.go.points import NUM_POINTS, WHITE
 from common.go.scoring import all_pass_alive
-from common.replay import MAX_TURNS, GameStart, start_state
+from common.go.start import PLAIN_VIEW, GameStart, PlayerView, start_position
+from common.replay import MAX_TURNS
 
 
 class GameInProgress:
@@ -21,11 +22,12 @@ class GameInProgress:
     Args:
         start: the game before its first move.
         max_searched_moves: the game is stopped after so many searched moves (`start_searching` begins their count).
+        view: what its player sees in its own way.
     """
 
-    def __init__(self, start: GameStart, max_searched_moves: int) -> None:
-        self.start = start
-        self.state, self.history = start_state(start)
+    def __init__(self, start: GameStart, max_searched_moves: int, view: PlayerView = PLAIN_VIEW) -> None:
+        self.start, self.view = start, view
+        self.state, self.history = start_position(start, view)
         self.colours: list[int] = []
         self.points: list[int] = []
         self.first_searched_turn = 0

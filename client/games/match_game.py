@@ -16,6 +16,7 @@ from client.games.setup import new_game
 from client.search.parameters import to_record
 from client.search.pool import SearchResult
 from common.go.points import WHITE
+from common.go.start import PlayerView
 from common.parameters import MatchConfig
 
 
@@ -45,7 +46,7 @@ class MatchGame:
         self.random = np.random.default_rng(seed)
         self.hash_words = draw_hash(self.random)
         setup = new_game(config.init, self._bots[0], None, self.random)
-        self.game = GameInProgress(setup.start, config.match.max_moves_per_game)
+        self.game = GameInProgress(setup.start, config.match.max_moves_per_game, PlayerView(setup.draw_white_wins))
         self.turns: list[MatchTurn] = []
         self.resigned_by: int | None = None  # colour
         self._win_losses: list[float] = []

@@ -17,8 +17,9 @@ from client.search.values import outcome_chances
 from common import derive
 from common.derive import LOSS, MAX_SCORE, SCORE, VALUE_SIZE, WIN
 from common.go.points import WHITE, position_of
+from common.go.start import GameStart, PlayerView
 from common.parameters import SelfplayParameters
-from common.replay import Ending, GameStart, Replay, area_like, bonuses_to_come, replay, scoring_targets, value_targets
+from common.replay import Ending, Replay, area_like, bonuses_to_come, replay, scoring_targets, value_targets
 from common.rows import (
     DATA_FORMAT_VERSION,
     HASH_COLUMNS,
@@ -79,6 +80,7 @@ class PlayedGame:
     """A finished game of self-play, ready to be recorded."""
 
     start: GameStart
+    view: PlayerView
     colours: list[int]  # [n]
     points: list[int]  # [n]
     first_turn: int  # moves of the opening; turns[i] is the search before move first_turn + i
@@ -104,7 +106,7 @@ def value_sequence(game: PlayedGame, end: Ending) -> Floats:
     values[-1] = derive.outcome_value(
         end.white_score,
         is_no_result=end.is_no_result,
-        draw_white_wins=game.start.draw_white_wins,
+        draw_white_wins=game.view.draw_white_wins,
         result_is_integer=rules.result_is_integer,
     )
     return values
@@ -151,7 +153,7 @@ def make_rows(
     """
     written = np.flatnonzero(copies)
     turns = written + game.first_turn
-    again = replay(game.start, game.colours, game.points, length=length, encoded_turns=turns)
+    again = replay(game.start, game.colours, game.points, length=length, view=game.view, encoded_turns=turns)
     rows = Rows.zeros(len(written), length)
     rows.packed_planes[:] = again.packed_planes
     rows.global_inputs[:] = again.global_inputs
@@ -235,7 +237,7 @@ def _fill_facts(
     columns[:, GlobalTarget.BONUS_TO_COME] = bonuses_to_come(again, end, turns)
     columns[:, GlobalTarget.FINISHED_NORMALLY] = not game.hit_move_limit
     columns[:, GlobalTarget.DATA_FORMAT_VERSION] = DATA_FORMAT_VERSION
-    columns[:, GlobalTarget.PASS_ALIVE_WITH_SUICIDE] = game.start.pass_alive_with_suicide
+    columns[:, GlobalTarget.PASS_ALIVE_WITH_SUICIDE] = game.view.pass_alive_suicide
 
 
 def _fill_random(

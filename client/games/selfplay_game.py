@@ -20,6 +20,7 @@ from client.games.setup import new_game
 from client.search.parameters import to_record, without_exploration
 from client.search.pool import SearchPool, SearchResult
 from common.go.points import point_of
+from common.go.start import PlayerView
 from common.parameters import SelfplayConfig
 
 EARLY_END_PROB: Final = 0.98
@@ -50,12 +51,10 @@ class SelfplayGame:
         seed: everything random follows from it.
         config: how to set up and play.
         length: edge of the tensors.
-        pass_alive_with_suicide: what the net takes for pass-alive (rules.md 9.4).
+        pass_alive_suicide: what the net takes for pass-alive (rules.md 9.4).
     """
 
-    def __init__(
-        self, seed: int, config: SelfplayConfig, length: int, *, pass_alive_with_suicide: bool = False
-    ) -> None:
+    def __init__(self, seed: int, config: SelfplayConfig, length: int, *, pass_alive_suicide: bool = False) -> None:
         self._config = config
         self._length = length
         self.random = np.random.default_rng(seed)
@@ -65,12 +64,12 @@ class SelfplayGame:
         search = replace(
             config.search,
             no_result_utility_for_white=setup.no_result_utility,
-            draw_equivalent_wins_for_white=setup.start.draw_white_wins,
+            draw_equivalent_wins_for_white=setup.draw_white_wins,
         )
         self._full_record = to_record(search)
         self._plain_record = to_record(without_exploration(search))
-        start = replace(setup.start, pass_alive_with_suicide=pass_alive_with_suicide)
-        self.game = GameInProgress(start, config.selfplay.max_moves_per_game)
+        view = PlayerView(setup.draw_white_wins, pass_alive_suicide)
+        self.game = GameInProgress(setup.start, config.selfplay.max_moves_per_game, view)
         self._opening_left = setup.opening_moves
         self._turns: list[TurnRecord] = []
         self._win_losses: list[float] = []
@@ -169,6 +168,7 @@ class SelfplayGame:
         game = self.game
         return PlayedGame(
             start=game.start,
+            view=game.view,
             colours=game.colours,
             points=game.points,
             first_turn=game.first_searched_turn,

@@ -12,10 +12,9 @@ from typing import TypeVar
 import numpy as np
 
 from client.games import draws
-from common.go.points import BLACK
 from common.go.rules import Rules, Scoring
+from common.go.start import GameStart
 from common.parameters import GameInitParameters, SearchParameters, SelfplayParameters
-from common.replay import GameStart
 
 _Choice = TypeVar("_Choice")
 
@@ -25,6 +24,7 @@ class GameSetup:
     """A game before its first move."""
 
     start: GameStart
+    draw_white_wins: float  # what a draw is worth for White
     no_result_utility: float  # for White
     opening_moves: int  # to be drawn from the raw policy
 
@@ -61,15 +61,7 @@ def new_game(
     if selfplay is not None and selfplay.init_games_with_policy:
         mean = area * selfplay.policy_init_area_prop
         opening = draws.opening_length(random, mean=mean, gamma_shape=selfplay.policy_init_gamma_shape)
-    start = GameStart(
-        rules=rules.with_komi(komi),
-        x_size=x_size,
-        y_size=y_size,
-        stones=(),
-        first_player=BLACK,
-        draw_white_wins=draw_wins,
-    )
-    return GameSetup(start, no_result, opening)
+    return GameSetup(GameStart(x_size, y_size, rules.with_komi(komi)), draw_wins, no_result, opening)
 
 
 def base_komi(init: GameInitParameters) -> float:

@@ -189,7 +189,7 @@ class _Table:
             network: SearchPool(evaluator, slots=slots, max_visits=_max_visits(self._config))
             for network, evaluator in zip(_networks_of(order), evaluators, strict=True)
         }
-        self._pass_alive_with_suicide = evaluators[0].pass_alive_suicide
+        self._pass_alive_suicide = evaluators[0].pass_alive_suicide
         self._playing: dict[int, tuple[GameOrder, SelfplayGame | MatchGame]] = {}
         self._free = list(range(slots))[::-1]
         self._evaluations = 0
@@ -207,7 +207,7 @@ class _Table:
         """Start a game; returns it if it is over at once."""
         if isinstance(self._config, SelfplayConfig):
             game: SelfplayGame | MatchGame = SelfplayGame(
-                order.seed, self._config, order.length, pass_alive_with_suicide=self._pass_alive_with_suicide
+                order.seed, self._config, order.length, pass_alive_suicide=self._pass_alive_suicide
             )
         else:
             game = MatchGame(order.seed, self._config, order.bots)

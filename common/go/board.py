@@ -11,13 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from common.go.points import BLACK, EMPTY, MAX_LENGTH, MIN_LENGTH, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, WALL, WHITE
+from common.go.points import (
+    BLACK,
+    EMPTY,
+    MAX_LENGTH,
+    MIN_LENGTH,
+    NEIGHBOURS,
+    NO_POINT,
+    NUM_POINTS,
+    STRIDE,
+    WALL,
+    WHITE,
+    opponent,
+)
+from common.go.state import State
 from common.go.zobrist import STONE_KEYS
 from common.kernels import njit
 
 
 @njit(cache=True, nogil=True)
-def reset(state: Any, x_size: int, y_size: int) -> bool:
+def reset(state: State, x_size: int, y_size: int) -> bool:
     """Make ``state`` an empty board of ``x_size`` columns and ``y_size`` rows (2 to 19); rules stay as they are.
 
     `common.go.play.begin` must follow before the first turn.
@@ -51,7 +64,7 @@ def reset(state: Any, x_size: int, y_size: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _absorb(state: Any, head: int, point: int) -> int:
+def _absorb(state: State, head: int, point: int) -> int:
     """Name ``point`` a stone of the chain ``head``; returns how many liberties that adds to the chain."""
     colour = state["colour"]
     chain_head = state["chain_head"]
@@ -70,7 +83,7 @@ def _absorb(state: Any, head: int, point: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _merge(state: Any, first: int, second: int) -> int:
+def _merge(state: State, first: int, second: int) -> int:
     """Make one chain of two different ones; returns its head. The smaller one is walked through."""
     size = state["chain_size"]
     if size[first] < size[second]:
@@ -89,7 +102,7 @@ def _merge(state: Any, first: int, second: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _remove_chain(state: Any, head: int) -> None:
+def _remove_chain(state: State, head: int) -> None:
     """Take the chain ``head`` off the board and give its points back to the chains around it."""
     colour = state["colour"]
     chain_head = state["chain_head"]
@@ -121,7 +134,7 @@ def _remove_chain(state: Any, head: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def place_stone(state: Any, point: int, colour_placed: int) -> None:
+def place_stone(state: State, point: int, colour_placed: int) -> None:
     """Play a stone at the empty ``point``: rules.md 2, steps 1 to 3, and set ``ko_point``.
 
     Does not check legality; a stone that is left without liberties is taken off again.
@@ -160,7 +173,7 @@ def place_stone(state: Any, point: int, colour_placed: int) -> None:
         if colour[near] == colour_placed:
             if chain_head[near] != head:
                 head = _merge(state, head, chain_head[near])
-        elif colour[near] == 3 - colour_placed and liberties[chain_head[near]] == 0:
+        elif colour[near] == opponent(colour_placed) and liberties[chain_head[near]] == 0:
             captures = True
     if captures:
         _capture_around(state, point, colour_placed, head)
@@ -169,25 +182,25 @@ def place_stone(state: Any, point: int, colour_placed: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _capture_around(state: Any, point: int, colour_placed: int, head: int) -> None:
+def _capture_around(state: State, point: int, colour_placed: int, head: int) -> None:
     """Take off the opponent's chains beside ``point`` that have no liberty, and set ``ko_point``."""
     colour = state["colour"]
     chain_head = state["chain_head"]
     liberties = state["chain_liberties"]
-    opponent = 3 - colour_placed
-    before = state["captured"][opponent]
+    other_colour = opponent(colour_placed)
+    before = state["captured"][other_colour]
     last = NO_POINT
     for offset in NEIGHBOURS:
         near = point + offset
-        if colour[near] == opponent and liberties[chain_head[near]] == 0:
+        if colour[near] == other_colour and liberties[chain_head[near]] == 0:
             _remove_chain(state, chain_head[near])
             last = near
-    if state["captured"][opponent] == before + 1 and state["chain_size"][head] == 1 and liberties[head] == 1:
+    if state["captured"][other_colour] == before + 1 and state["chain_size"][head] == 1 and liberties[head] == 1:
         state["ko_point"] = last
 
 
 @njit(cache=True, nogil=True)
-def would_be_suicide(state: Any, point: int, colour_placed: int) -> bool:
+def would_be_suicide(state: State, point: int, colour_placed: int) -> bool:
     """Whether a stone at the empty ``point`` would be left without liberties (rules.md 2, *suicide test*)."""
     colour = state["colour"]
     chain_head = state["chain_head"]
@@ -206,7 +219,7 @@ def would_be_suicide(state: Any, point: int, colour_placed: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def is_lone_suicide(state: Any, point: int, colour_placed: int) -> bool:
+def is_lone_suicide(state: State, point: int, colour_placed: int) -> bool:
     """Whether a stone at the empty ``point`` would only die itself, which no rules allow."""
     colour = state["colour"]
     return would_be_suicide(state, point, colour_placed) and (
@@ -218,7 +231,7 @@ def is_lone_suicide(state: Any, point: int, colour_placed: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def is_illegal_suicide(state: Any, point: int, colour_placed: int) -> bool:
+def is_illegal_suicide(state: State, point: int, colour_placed: int) -> bool:
     """Whether the rules forbid a stone at the empty ``point`` for want of liberties."""
     if state["suicide"] == 0:
         return would_be_suicide(state, point, colour_placed)
@@ -226,7 +239,7 @@ def is_illegal_suicide(state: Any, point: int, colour_placed: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def ko_capture(state: Any, point: int, colour_placed: int) -> int:
+def ko_capture(state: State, point: int, colour_placed: int) -> int:
     """The stone that a capture of ko shape at ``point`` would take (rules.md 2, *koCapture*), or NO_POINT."""
     colour = state["colour"]
     if colour[point] != EMPTY:
@@ -237,7 +250,7 @@ def ko_capture(state: Any, point: int, colour_placed: int) -> int:
         other = colour[near]
         if other == WALL:
             continue
-        if other != 3 - colour_placed:
+        if other != opponent(colour_placed):
             return NO_POINT
         head = state["chain_head"][near]
         if state["chain_liberties"][head] == 1:
@@ -248,7 +261,7 @@ def ko_capture(state: Any, point: int, colour_placed: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def key_after(state: Any, point: int, colour_placed: int) -> Any:
+def key_after(state: State, point: int, colour_placed: int) -> Any:
     """``grid_key`` as it would be after a stone at the empty ``point`` with its captures, or after its suicide.
 
     Returns:
@@ -285,7 +298,7 @@ def key_after(state: Any, point: int, colour_placed: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def set_stone(state: Any, point: int, colour_set: int) -> bool:
+def set_stone(state: State, point: int, colour_set: int) -> bool:
     """Set up a stone of BLACK or WHITE on an empty point, without capturing.
 
     Returns:
@@ -299,7 +312,7 @@ def set_stone(state: Any, point: int, colour_set: int) -> bool:
         return False
     for offset in NEIGHBOURS:
         near = point + offset
-        if colour[near] == 3 - colour_set and state["chain_liberties"][state["chain_head"][near]] == 1:
+        if colour[near] == opponent(colour_set) and state["chain_liberties"][state["chain_head"][near]] == 1:
             return False
     place_stone(state, point, colour_set)
     return True

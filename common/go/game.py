@@ -6,7 +6,6 @@ games use the kernels directly. Rules are those of rules.md; points are those of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,86 +16,51 @@ from common.go.passalive import AREA_SCRATCH
 from common.go.points import (
     BLACK,
     EMPTY,
-    MAX_LENGTH,
-    MIN_LENGTH,
+    MAIN_PHASE,
     NO_POINT,
     NUM_POINTS,
     PASS,
     WHITE,
     from_vertex,
+    opponent,
     point_at,
-    to_vertex,
 )
-from common.go.rules import Rules, Scoring, komi_text
-from common.go.state import new_histories, new_states
+from common.go.result import VOID, resignation_text, result_text
+from common.go.rules import Rules, Scoring
+from common.go.start import PLAIN_VIEW, GameStart, PlayerView, count_handicap, point_name, start_position
+from common.go.state import History, State
 
 COLOUR_NAMES = {BLACK: "Black", WHITE: "White"}
 COLOUR_LETTERS = {BLACK: "B", WHITE: "W"}
 _PICTURE = {".": EMPTY, "X": BLACK, "O": WHITE}
 
 
-def result_text(score: float) -> str:
-    """``W+3.5``, ``B+12`` or ``0`` for a score that is White minus Black."""
-    if score == 0:
-        return "0"
-    return f"{'W' if score > 0 else 'B'}+{komi_text(abs(score))}"
-
-
 class Game:
-    """One game from its set-up stones on.
+    """One game from its start on.
 
     Args:
-        x_size, y_size: columns and rows, 2 to 19.
-        rules: with komi.
-        stones: ``(colour, point)`` on the board before the first move.
-        to_move: who begins.
-        phase: 0, or the cleanup phase of territory scoring in which the game begins (rules.md 6).
-        first_turn: the number of the turn before the first move, where earlier ones are not known.
-        leading_moves_are_handicap: whether Black's first moves in a row count as handicap stones (rules.md 3).
-        handicap_stones: their number, where neither stones nor moves are to be counted.
+        start: how it begins; None: on the empty board of 19x19, under the default rules.
+        prevents_cleanup: passes that would end a phase under territory scoring are played as if they were the first,
+            as interfaces want it that have no cleanup phases.
 
     Raises:
-        ValueError: a size, a phase or stones that are impossible; the message names them.
+        ValueError: stones or moves of the start that are impossible; the message names them.
     """
 
-    def __init__(
-        self,
-        x_size: int = MAX_LENGTH,
-        y_size: int = MAX_LENGTH,
-        rules: Rules | None = None,
-        *,
-        stones: Iterable[tuple[int, int]] = (),
-        to_move: int = BLACK,
-        phase: int = 0,
-        first_turn: int = 0,
-        leading_moves_are_handicap: bool = False,
-        handicap_stones: int | None = None,
-    ) -> None:
-        if not (MIN_LENGTH <= x_size <= MAX_LENGTH and MIN_LENGTH <= y_size <= MAX_LENGTH):
-            raise ValueError(
-                f"a board of {x_size}x{y_size} is not from {MIN_LENGTH} to {MAX_LENGTH} in both directions"
-            )
-        self.rules = rules if rules is not None else Rules()
-        if phase not in (0, 1, 2) or (phase > 0 and self.rules.scoring != Scoring.TERRITORY):
-            raise ValueError(f"phase {phase} is none of 0, 1 and 2, or a cleanup phase without territory scoring")
-        if to_move not in COLOUR_NAMES:
-            raise ValueError(f"to_move {to_move} is neither BLACK ({BLACK}) nor WHITE ({WHITE})")
-        self.x_size, self.y_size = x_size, y_size
-        self.stones = tuple(stones)
-        self.first_to_move, self.first_phase, self.first_turn = to_move, phase, first_turn
-        self.leading_moves_are_handicap, self.handicap_stones = leading_moves_are_handicap, handicap_stones
-        self.history: Any = new_histories(1)[0]
+    def __init__(self, start: GameStart | None = None, *, prevents_cleanup: bool = False) -> None:
+        self.start = start if start is not None else GameStart()
+        self.prevents_cleanup = prevents_cleanup
         self.moves: list[tuple[int, int]] = []
-        """``(colour, point)`` of every turn."""
+        """``(colour, point)`` of every turn since the start."""
         self._resigned_by = EMPTY
-        self._states: list[Any] = [new_states(1)[0]]
-        self._set_up()
+        state, self.history = start_position(self.start)
+        self._states: list[State] = [state]
 
     @staticmethod
     def from_picture(picture: str, rules: Rules | None = None, **keywords: Any) -> Game:
         """A game from rows of ``X`` black, ``O`` white and ``.`` empty, top first, parted by ``/`` or white space.
 
-        ``keywords`` are those of the constructor but for sizes and stones; ``ValueError`` for a broken picture.
+        ``keywords`` are further fields of the `GameStart`; ``ValueError`` for a broken picture.
         """
         rows = picture.replace("/", " ").split()
         if not rows or any(len(row) != len(rows[0]) for row in rows) or not set("".join(rows)) <= set(_PICTURE):
@@ -107,27 +71,27 @@ class Game:
             for x, letter in enumerate(row)
             if letter != "."
         ]
-        return Game(len(rows[0]), len(rows), rules, stones=stones, **keywords)
-
-    def _set_up(self) -> None:
-        state = self.state
-        board.reset(state, self.x_size, self.y_size)
-        self.rules.write_to(state)
-        for colour, point in self.stones:
-            if not board.set_stone(state, point, colour):
-                name = self._vertex(point)
-                raise ValueError(f"no stone of colour {colour} can be set up at {name}: taken, off the board or dead")
-        play.begin(state, self.history, self.first_to_move, self.first_phase)
-        self._count_handicap()
-
-    def _vertex(self, point: int) -> str:
-        known = point == PASS or (0 < point < NUM_POINTS and self.colour_at(point) in _PICTURE.values())
-        return to_vertex(point, self.y_size) if known else f"point {point} (off the board)"
+        return Game(GameStart(len(rows[0]), len(rows), rules or Rules(), tuple(stones), **keywords))
 
     # -- asking --
 
     @property
-    def state(self) -> Any:
+    def x_size(self) -> int:
+        """Columns."""
+        return self.start.x_size
+
+    @property
+    def y_size(self) -> int:
+        """Rows."""
+        return self.start.y_size
+
+    @property
+    def rules(self) -> Rules:
+        """With komi."""
+        return self.start.rules
+
+    @property
+    def state(self) -> State:
         """The STATE record of the present position."""
         return self._states[-1]
 
@@ -144,7 +108,7 @@ class Game:
     @property
     def turn(self) -> int:
         """The number of turns before the next one, passes included."""
-        return self.first_turn + len(self.moves)
+        return self.start.turn + len(self.moves)
 
     @property
     def finished(self) -> bool:
@@ -190,7 +154,8 @@ class Game:
             return "the rules forbid suicide"
         if point == self.state["ko_point"]:
             return "it retakes a ko at once"
-        return "it repeats an earlier position" if self.phase == 0 else "it repeats a ko capture of this cleanup phase"
+        in_cleanup = self.phase > MAIN_PHASE
+        return "it repeats a ko capture of this cleanup phase" if in_cleanup else "it repeats an earlier position"
 
     def _why_unplayable(self, point: int, colour: int) -> str | None:
         """Why no stone of ``colour`` could be played at ``point`` under any rules; None if it could."""
@@ -198,7 +163,7 @@ class Game:
             return None
         if not 0 < point < NUM_POINTS or self.colour_at(point) not in _PICTURE.values():
             return "it is off the board"
-        if self.phase > 0 and colour == self.to_move and play.unblocked_stone(self.state, point) != NO_POINT:
+        if self.phase > MAIN_PHASE and colour == self.to_move and play.unblocked_stone(self.state, point) != NO_POINT:
             return None
         if self.colour_at(point) != EMPTY:
             return "the point is occupied"
@@ -228,19 +193,21 @@ class Game:
         if reason is None and history.is_full(self.history, play.KEYS_PER_TURN + 1):
             reason = "the game is too long for the repetition history"
         if reason is not None:
-            raise ValueError(
-                f"move {self.turn + 1}, {COLOUR_LETTERS[mover]} {self._vertex(point)}, is illegal: {reason}"
-            )
+            name = point_name(point, self.x_size, self.y_size)
+            raise ValueError(f"move {self.turn + 1}, {COLOUR_LETTERS[mover]} {name}, is illegal: {reason}")
         self._states.append(_copied(self.state))
         play.take_turn(self.state, self.history, mover)
+        if self.prevents_cleanup and point == PASS:
+            self._keep_the_phase()
         play.play(self.state, self.history, point)
         self.moves.append((mover, point))
         self._resigned_by = EMPTY
-        self._count_handicap()
+        count_handicap(self.state, self.start, self.moves)
 
-    def pass_turn(self) -> None:
-        """Pass for the player to move; ``ValueError`` when the game is over."""
-        self.play(PASS)
+    def _keep_the_phase(self) -> None:
+        """Let the pass that comes not end a phase before scoring by territory."""
+        if self.rules.scoring == Scoring.TERRITORY and play.pass_would_end_phase(self.state, self.history):
+            play.forget_passes(self.state, self.history)
 
     def resign(self, colour: int | None = None) -> None:
         """End the game as a loss of ``colour``, None being the player to move; ``ValueError`` when it is over."""
@@ -274,29 +241,17 @@ class Game:
 
     def under(self, rules: Rules) -> Game:
         """The same stones and moves under other rules, followed whether or not those allow them."""
-        other = Game(
-            self.x_size,
-            self.y_size,
-            rules,
-            stones=self.stones,
-            to_move=self.first_to_move,
-            phase=self.first_phase if rules.scoring == Scoring.TERRITORY else 0,
-            first_turn=self.first_turn,
-            leading_moves_are_handicap=self.leading_moves_are_handicap,
-            handicap_stones=self.handicap_stones,
-        )
+        other = Game(self.start.under(rules), prevents_cleanup=self.prevents_cleanup)
         for colour, point in self.moves:
             other.play(point, colour, tolerant=True)
         return other
 
-    def _count_handicap(self) -> None:
-        """Bring the bonus of a handicap game up to date (rules.md 3)."""
-        if self.handicap_stones is not None:
-            play.set_handicap_stones(self.state, self.handicap_stones)
-        elif self.leading_moves_are_handicap:
-            black = len(self.stones) + leading_black_moves(self.moves)
-            all_black = all(colour == BLACK for colour, _ in self.stones)
-            play.set_handicap_stones(self.state, black if all_black and black > 1 else 0)
+    def position(self, colour: int | None = None, view: PlayerView = PLAIN_VIEW) -> tuple[State, History]:
+        """Copies of the present STATE and HISTORY, with ``colour`` (None: the player to move) to move, for a search."""
+        state, past = _copied(self.state), _copied(self.history)
+        view.write_to(state)
+        play.take_turn(state, past, self.to_move if colour is None else colour)
+        return state, past
 
     # -- the end --
 
@@ -314,29 +269,14 @@ class Game:
     def result(self) -> str | None:
         """``B+3.5``, ``W+R``, ``0`` for a draw, ``Void`` for no result; None while the game goes on."""
         if self._resigned_by != EMPTY:
-            return f"{COLOUR_LETTERS[3 - self._resigned_by]}+R"
+            return resignation_text(COLOUR_LETTERS[opponent(self._resigned_by)])
         if not self.finished:
             return None
-        return "Void" if self.state["no_result"] else result_text(self.score())
+        return VOID if self.state["no_result"] else result_text(self.score())
 
     def _by_row(self, values: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
         """A board array of the kernels as ``[y_size, x_size]``."""
         return np.array([[values[point_at(x, y)] for x in range(self.x_size)] for y in range(self.y_size)], np.int8)
-
-
-def leading_black_moves(moves: Iterable[tuple[int, int]]) -> int:
-    """How many of the ``(colour, point)`` moves that open a game are Black's alone (rules.md 3)."""
-    count = 0
-    white_passed = False
-    for colour, point in moves:
-        if colour == BLACK:
-            count += point != PASS
-            white_passed = False
-        elif point != PASS or white_passed:
-            return 0 if white_passed else count
-        else:
-            white_passed = True
-    return count
 
 
 def _copied(record: Any) -> Any:

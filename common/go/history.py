@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from common.go.state import HISTORY_CAPACITY, HISTORY_TABLE
+from common.go.state import HISTORY_CAPACITY, HISTORY_TABLE, History
 from common.kernels import njit
 
 
 @njit(cache=True, nogil=True)
-def is_full(history: Any, wanted: int) -> bool:
+def is_full(history: History, wanted: int) -> bool:
     """Whether fewer than ``wanted`` more keys fit."""
     return bool(history["count"] > HISTORY_CAPACITY - wanted)
 
 
 @njit(cache=True, nogil=True)
-def add(history: Any, key: Any, start: int) -> int:
+def add(history: History, key: Any, start: int) -> int:
     """Append the uint64 ``key``; the caller has seen to it that the history is not full.
 
     Returns:
@@ -46,7 +46,7 @@ def add(history: Any, key: Any, start: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def contains(history: Any, key: Any, start: int) -> bool:
+def contains(history: History, key: Any, start: int) -> bool:
     """Whether the uint64 ``key`` is there at an index of at least ``start``."""
     table = history["table_index"]
     keys = history["key"]
@@ -60,7 +60,7 @@ def contains(history: Any, key: Any, start: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def rewind(history: Any, count: int) -> None:
+def rewind(history: History, count: int) -> None:
     """Take back the newest keys until ``count`` (at least 0) are left."""
     count = max(count, 0)
     table = history["table_index"]

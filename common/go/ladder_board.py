@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, WHITE
+from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, WHITE, opponent
+from common.go.state import State
 from common.kernels import njit
 
 _AREA: Final = MAX_LENGTH * MAX_LENGTH
@@ -194,7 +195,7 @@ def play_stone(board: Any, point: int, colour_played: int, frame: Any) -> None:
     last = NO_POINT
     for offset in NEIGHBOURS:
         near = point + offset
-        if colour[near] == 3 - colour_played and liberties[heads[near]] == 0:
+        if colour[near] == opponent(colour_played) and liberties[heads[near]] == 0:
             frame["captured"][frame["captures"]] = heads[near]
             frame["captures"] += 1
             last = near
@@ -227,7 +228,7 @@ def undo_stone(board: Any, frame: Any) -> None:
             heads[stone] = guest
             stone = following[stone]
     for index in range(frame["captures"] - 1, -1, -1):
-        _put_back(board, frame["captured"][index], 3 - owner)
+        _put_back(board, frame["captured"][index], opponent(owner))
     board["colour"][point] = EMPTY
     heads[point] = 0
     _add_liberty(board, point, 1)
@@ -238,7 +239,7 @@ def undo_stone(board: Any, frame: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def load(state: Any, board: Any) -> None:
+def load(state: State, board: Any) -> None:
     """Copies the board of a STATE."""
     for point in range(NUM_POINTS):
         board["colour"][point] = state["colour"][point]

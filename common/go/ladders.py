@@ -18,7 +18,8 @@ import numpy as np
 from common.go.board import ko_capture
 from common.go.ladder_board import LADDER_SCRATCH as LADDER_SCRATCH
 from common.go.ladder_board import MAX_DEPTH, empty_around, load, play_stone, rebuild, undo_stone, wide
-from common.go.points import EMPTY, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE
+from common.go.points import EMPTY, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, opponent
+from common.go.state import State
 from common.kernels import njit
 
 LADDERED: Final = 1
@@ -62,7 +63,7 @@ def _look_around(board: Any, head: int) -> tuple[int, int, bool]:
     colour = board["colour"]
     heads = board["chain_head"]
     liberties = board["chain_liberties"]
-    attacker = 3 - colour[head]
+    attacker = opponent(colour[head])
     first = NO_POINT
     second = NO_POINT
     has_prey = False
@@ -90,7 +91,7 @@ def _list_moves(board: Any, head: int, begin: int) -> int:
     colour = board["colour"]
     heads = board["chain_head"]
     moves = board["moves"]
-    attacker = 3 - colour[head]
+    attacker = opponent(colour[head])
     extension = NO_POINT
     end = begin
     stone = head
@@ -212,7 +213,7 @@ def _liberties_after(board: Any, point: int, colour_played: int, frame: Any) -> 
 @njit(cache=True, nogil=True)
 def _are_double_ko(board: Any, defender: int, first: int, second: int, frame: Any) -> bool:
     """Whether two liberties without empty neighbours are kos that leave the defender in atari (rules.md 11)."""
-    attacker = 3 - defender
+    attacker = opponent(defender)
     if ko_capture(board, first, attacker) == NO_POINT or ko_capture(board, second, attacker) == NO_POINT:
         return False
     return (
@@ -330,7 +331,7 @@ def _search(board: Any, target: int, defender: int) -> int:
                 continue
             move = wide(moves[frame["next_move"]])
             frame["next_move"] += 1
-            mover = defender if defends else 3 - defender
+            mover = defender if defends else opponent(defender)
             liberties = _liberties_if_played(board, move, mover, _NO_HEAD, _NONE, 3 if defends else 2)
             if liberties == 0 or move == board["ko_point"]:
                 continue
@@ -380,12 +381,12 @@ def _works(board: Any, head: int, move: int, other: int, has_prey: bool, frame: 
     found = _liberties_if_played(board, other, defender, head, move, 3)
     if found % _CAPTURES == 3 or move == board["ko_point"]:
         return False
-    own = _liberties_if_played(board, move, 3 - defender, _NO_HEAD, _NONE, 2)
+    own = _liberties_if_played(board, move, opponent(defender), _NO_HEAD, _NONE, 2)
     if own == 0:
         return False
     if found <= 1 and not has_prey and own == 2:
         return True  # all that the defender can do is to extend in vain
-    play_stone(board, move, 3 - defender, frame)
+    play_stone(board, move, opponent(defender), frame)
     works = _is_captured(board, head)
     undo_stone(board, frame)
     return works
@@ -409,7 +410,7 @@ def _solve_all(area: int, ladder: Any, board: Any) -> None:
             laddered = found % _CAPTURES != 3 and _is_captured(board, head)
         else:
             first, second, has_prey = _look_around(board, head)
-            bit = 1 << (3 - board["colour"][head])
+            bit = 1 << opponent(board["colour"][head])
             first_works = _works(board, head, first, second, has_prey, root_frame)
             second_works = _works(board, head, second, first, has_prey, root_frame)
             laddered = first_works or second_works
@@ -425,7 +426,7 @@ def _solve_all(area: int, ladder: Any, board: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def ladder_map(state: Any, ladder: Any, scratch: Any) -> None:
+def ladder_map(state: State, ladder: Any, scratch: Any) -> None:
     """The ladder map of the current board.
 
     Args:
@@ -438,7 +439,7 @@ def ladder_map(state: Any, ladder: Any, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def earlier_ladder_map(state: Any, age: int, ladder: Any, scratch: Any) -> None:
+def earlier_ladder_map(state: State, age: int, ladder: Any, scratch: Any) -> None:
     """The ladder map of the board 1 or 2 turns ago, which a STATE keeps by its colours; arguments as `ladder_map`."""
     rebuild(state["earlier_colour"][age - 1], state["earlier_ko_point"][age - 1], scratch)
     _solve_all(state["x_size"] * state["y_size"], ladder, scratch)

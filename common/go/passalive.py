@@ -15,7 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from common.go.bitrows import ROWS, beside, lowest_index, take_component
-from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NUM_POINTS, STRIDE, WHITE
+from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NUM_POINTS, STRIDE, WHITE, opponent
+from common.go.state import State
 from common.kernels import njit
 
 _MAX_VITAL: Final = 4
@@ -60,7 +61,7 @@ AREA_SCRATCH: Final = np.dtype(
 
 
 @njit(cache=True, nogil=True)
-def _read_stones(state: Any, scratch: Any) -> None:
+def _read_stones(state: State, scratch: Any) -> None:
     """Stones and empty points of the board as rows."""
     colours = state["colour"]
     sets = scratch["stones"]
@@ -80,7 +81,7 @@ def _read_stones(state: Any, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _write_area(state: Any, sets: Any, area: Any) -> None:
+def _write_area(state: State, sets: Any, area: Any) -> None:
     """The owners of the sets of BLACK and WHITE as an area."""
     for point in range(NUM_POINTS):
         area[point] = EMPTY
@@ -96,7 +97,7 @@ def _write_area(state: Any, sets: Any, area: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _first_vital(state: Any, colour: int, point: int, vital: Any) -> int:
+def _first_vital(state: State, colour: int, point: int, vital: Any) -> int:
     """Lists the heads of the chains that touch ``point`` in ``vital``; returns how many."""
     stones = state["colour"]
     heads = state["chain_head"]
@@ -115,7 +116,7 @@ def _first_vital(state: Any, colour: int, point: int, vital: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _narrow_vital(state: Any, point: int, vital: Any, count: int) -> int:
+def _narrow_vital(state: State, point: int, vital: Any, count: int) -> int:
     """Keeps those of ``count`` chains in ``vital`` that touch ``point``; returns how many."""
     heads = state["chain_head"]
     kept = 0
@@ -133,7 +134,7 @@ def _narrow_vital(state: Any, point: int, vital: Any, count: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _find_vital(state: Any, colour: int, suicide: bool, region: int, scratch: Any) -> None:
+def _find_vital(state: State, colour: int, suicide: bool, region: int, scratch: Any) -> None:
     """Lists the chains that touch every empty point of a region, or with ``suicide`` every point."""
     points = scratch["region"][region]
     vital = scratch["vital"][region]
@@ -156,7 +157,7 @@ def _find_vital(state: Any, colour: int, suicide: bool, region: int, scratch: An
 
 
 @njit(cache=True, nogil=True)
-def _describe_region(state: Any, colour: int, suicide: bool, region: int, scratch: Any) -> None:
+def _describe_region(state: State, colour: int, suicide: bool, region: int, scratch: Any) -> None:
     """Fills in all that is known of a region before chains die."""
     points = scratch["region"][region]
     own = scratch["stones"][colour]
@@ -179,12 +180,12 @@ def _describe_region(state: Any, colour: int, suicide: bool, region: int, scratc
 
 
 @njit(cache=True, nogil=True)
-def _find_regions(state: Any, colour: int, suicide: bool, scratch: Any) -> None:
+def _find_regions(state: State, colour: int, suicide: bool, scratch: Any) -> None:
     """Finds all regions of ``colour`` and counts the vital ones of each chain."""
     left = scratch["left"]
     board = scratch["stones"]
     for row in range(ROWS):
-        left[row] = board[EMPTY, row] | board[3 - colour, row]
+        left[row] = board[EMPTY, row] | board[opponent(colour), row]
     for point in range(NUM_POINTS):
         scratch["chain_vital"][point] = 0
     scratch["living_count"] = 0
@@ -200,7 +201,7 @@ def _find_regions(state: Any, colour: int, suicide: bool, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _flip_alive(state: Any, head: int, scratch: Any) -> None:
+def _flip_alive(state: State, head: int, scratch: Any) -> None:
     """Puts the stones of a chain into ``alive``, or takes them out."""
     alive = scratch["alive"]
     stone = head
@@ -210,7 +211,7 @@ def _flip_alive(state: Any, head: int, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _bury_dead(state: Any, scratch: Any) -> bool:
+def _bury_dead(state: State, scratch: Any) -> bool:
     """Takes chains with fewer than two vital regions out of ``living`` and ``alive``; whether there were any."""
     kept = 0
     for index in range(scratch["living_count"]):
@@ -235,7 +236,7 @@ def _borders(points: Any, first_row: int, last_row: int, others: Any, exempt: An
 
 
 @njit(cache=True, nogil=True)
-def _let_chains_die(state: Any, colour: int, scratch: Any) -> None:
+def _let_chains_die(state: State, colour: int, scratch: Any) -> None:
     """Takes away chains with fewer than two vital regions, and the regions that these border, until nothing changes."""
     own = scratch["stones"][colour]
     for row in range(ROWS):
@@ -263,7 +264,7 @@ def _let_chains_die(state: Any, colour: int, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _own_colour(state: Any, colour: int, safe_big: bool, unsafe_big: bool, suicide: bool, scratch: Any) -> None:
+def _own_colour(state: State, colour: int, safe_big: bool, unsafe_big: bool, suicide: bool, scratch: Any) -> None:
     """Adds the pass-alive stones of ``colour`` and its regions to ``owned`` (rules.md 9.2, steps 1 and 2)."""
     stones = 0
     for row in range(ROWS):
@@ -273,7 +274,7 @@ def _own_colour(state: Any, colour: int, safe_big: bool, unsafe_big: bool, suici
     _find_regions(state, colour, suicide, scratch)
     _let_chains_die(state, colour, scratch)
     own = scratch["owned"][colour]
-    other = scratch["owned"][3 - colour]
+    other = scratch["owned"][opponent(colour)]
     for row in range(ROWS):
         own[row] |= scratch["alive"][row]
         other[row] &= ~scratch["alive"][row]
@@ -293,7 +294,7 @@ def _own_colour(state: Any, colour: int, safe_big: bool, unsafe_big: bool, suici
 
 @njit(cache=True, nogil=True)
 def _calculate(
-    state: Any, non_pass_alive_stones: bool, safe_big: bool, unsafe_big: bool, suicide: bool, scratch: Any
+    state: State, non_pass_alive_stones: bool, safe_big: bool, unsafe_big: bool, suicide: bool, scratch: Any
 ) -> None:
     """`calculate_area` into the sets ``owned``."""
     owned = scratch["owned"]
@@ -313,7 +314,7 @@ def _calculate(
 
 @njit(cache=True, nogil=True)
 def calculate_area(
-    state: Any,
+    state: State,
     non_pass_alive_stones: bool,
     safe_big: bool,
     unsafe_big: bool,
@@ -338,7 +339,7 @@ def calculate_area(
 
 
 @njit(cache=True, nogil=True)
-def _read_weak_points(state: Any, scratch: Any) -> None:
+def _read_weak_points(state: State, scratch: Any) -> None:
     """Stones in atari, and the points that nobody owns, which are all empty."""
     heads = state["chain_head"]
     liberties = state["chain_liberties"]
@@ -359,7 +360,7 @@ def _read_weak_points(state: Any, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _keep_independent(state: Any, colour: int, scratch: Any) -> int:
+def _keep_independent(state: State, colour: int, scratch: Any) -> int:
     """Collects the components of ``owned`` that are not seki-like in ``independent``; returns how many."""
     left = scratch["left"]
     component = scratch["component"]
@@ -385,7 +386,7 @@ def _keep_independent(state: Any, colour: int, scratch: Any) -> int:
 
 @njit(cache=True, nogil=True)
 def independent_life_area(
-    state: Any, keep_territories: bool, keep_stones: bool, suicide: bool, area: Any, scratch: Any
+    state: State, keep_territories: bool, keep_stones: bool, suicide: bool, area: Any, scratch: Any
 ) -> int:
     """Area of groups that need no seki to live (rules.md 9.3).
 

@@ -12,10 +12,23 @@ from typing import Any, Final
 import numpy as np
 
 from common.go import history as keys
-from common.go.board import is_illegal_suicide, key_after, ko_capture, place_stone
-from common.go.points import BLACK, EMPTY, NO_POINT, NUM_POINTS, PASS, STRIDE, WALL, WHITE
+from common.go.board import is_illegal_suicide, is_lone_suicide, key_after, ko_capture, place_stone
+from common.go.points import (
+    BLACK,
+    EMPTY,
+    FIRST_CLEANUP,
+    MAIN_PHASE,
+    NO_POINT,
+    NUM_POINTS,
+    PASS,
+    SECOND_CLEANUP,
+    STRIDE,
+    WALL,
+    WHITE,
+    opponent,
+)
 from common.go.rules import HandicapBonus, Ko, Scoring
-from common.go.state import NUM_RECENT
+from common.go.state import NUM_RECENT, History, State
 from common.go.zobrist import BLOCK_KEYS, KO_LOG_KEYS, PASS_KEYS, TO_MOVE_KEYS
 from common.kernels import njit
 
@@ -33,15 +46,15 @@ _BONUS_N_MINUS_1: Final = int(HandicapBonus.N_MINUS_1)
 
 
 @njit(cache=True, nogil=True)
-def _loose_repetition(state: Any) -> bool:
+def _loose_repetition(state: State) -> bool:
     """Whether repetition is not banned but ends phases and games: ko SIMPLE, and always in the cleanup phases."""
-    return bool(state["ko_rule"] == _SIMPLE or state["phase"] > 0)
+    return bool(state["ko_rule"] == _SIMPLE or state["phase"] > MAIN_PHASE)
 
 
 @njit(cache=True, nogil=True)
-def _situation_key(state: Any, grid_key: Any, to_move: int) -> Any:
+def _situation_key(state: State, grid_key: Any, to_move: int) -> Any:
     """Key of the repetition rule for a board and the player to move on it (rules.md 4 and 6); uint64."""
-    if state["phase"] > 0:
+    if state["phase"] > MAIN_PHASE:
         return grid_key ^ TO_MOVE_KEYS[to_move] ^ state["ko_blocked_key"]
     if state["ko_rule"] == _POSITIONAL:
         return grid_key
@@ -49,13 +62,20 @@ def _situation_key(state: Any, grid_key: Any, to_move: int) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _restart_repetition(state: Any, history: Any) -> None:
+def _restart_repetition(state: State, history: History) -> None:
     """Forget the positions so far; the next key that is added is the first."""
     state["repetition_start"] = history["count"]
 
 
 @njit(cache=True, nogil=True)
-def _add_situation(state: Any, history: Any) -> int:
+def forget_passes(state: State, history: History) -> None:
+    """Let the next pass count as the first, wherever there was one before."""
+    state["consecutive_passes"] = 0
+    state["pass_keys_start"] = history["count"]
+
+
+@njit(cache=True, nogil=True)
+def _add_situation(state: State, history: History) -> int:
     """Append the key of the current state; returns how often it was there before."""
     key = _situation_key(state, state["grid_key"], state["to_move"])
     occurrences = keys.add(history, key, state["repetition_start"])
@@ -64,24 +84,23 @@ def _add_situation(state: Any, history: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _start_phase(state: Any, history: Any, phase: int) -> None:
+def _start_phase(state: State, history: History, phase: int) -> None:
     """Enter ``phase`` with the current board and player to move, all repetition forgotten (rules.md 6)."""
     state["phase"] = phase
     state["turns_in_phase"] = 0
-    state["consecutive_passes"] = 0
     _restart_repetition(state, history)
-    state["pass_keys_start"] = history["count"]
+    forget_passes(state, history)
     state["ko_log_start"] = history["count"]
     for point in range(NUM_POINTS):
         state["ko_blocked"][point] = 0
     state["ko_blocked_key"] = np.uint64(0)
-    if phase == 2:
+    if phase == SECOND_CLEANUP:
         for point in range(NUM_POINTS):
             state["second_cleanup_start"][point] = state["colour"][point]
 
 
 @njit(cache=True, nogil=True)
-def set_handicap_stones(state: Any, stones: int) -> None:
+def set_handicap_stones(state: State, stones: int) -> None:
     """Set the bonus for White in a game with ``stones`` handicap stones (rules.md 3)."""
     bonus = 0
     if state["white_handicap_bonus"] == _BONUS_N:
@@ -92,22 +111,22 @@ def set_handicap_stones(state: Any, stones: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def begin(state: Any, history: Any, to_move: int, phase: int) -> bool:
-    """Start the record of a game on the board that has been set up, in ``phase`` 0, 1 or 2.
+def begin(state: State, history: History, to_move: int, phase: int) -> bool:
+    """Start the record of a game on the board that has been set up, in one of its phases.
 
     Needs the rules fields and the stones; sets everything else, bonuses included, and empties the history.
 
     Returns:
         False, doing nothing, if ``to_move`` is no colour or ``phase`` no phase.
     """
-    if not BLACK <= to_move <= WHITE or not 0 <= phase <= 2:
+    if not BLACK <= to_move <= WHITE or not MAIN_PHASE <= phase <= SECOND_CLEANUP:
         return False
     keys.rewind(history, 0)
     state["to_move"] = to_move
     state["finished"] = 0
     state["no_result"] = 0
     state["past_end"] = 0
-    state["button_left"] = 1 if state["has_button"] != 0 and phase == 0 else 0
+    state["button_left"] = 1 if state["has_button"] != 0 and phase == MAIN_PHASE else 0
     state["turns"] = 0
     state["ko_point"] = NO_POINT
     for index in range(NUM_RECENT):
@@ -139,7 +158,7 @@ def begin(state: Any, history: Any, to_move: int, phase: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def is_superko_banned(state: Any, history: Any, point: int) -> bool:
+def is_superko_banned(state: State, history: History, point: int) -> bool:
     """Whether superko forbids the player to move the empty ``point``, where a stone could stand (rules.md 4).
 
     False under ko SIMPLE and in the cleanup phases. A position that holds the new stone can only have been there
@@ -150,12 +169,12 @@ def is_superko_banned(state: Any, history: Any, point: int) -> bool:
     colour = state["to_move"]
     if state["vacated"][point] & colour == 0 and (state["suicide"] == 0 or not is_crowded(state, point)):
         return False
-    key = _situation_key(state, key_after(state, point, colour), 3 - colour)
+    key = _situation_key(state, key_after(state, point, colour), opponent(colour))
     return keys.contains(history, key, state["repetition_start"])
 
 
 @njit(cache=True, nogil=True)
-def is_crowded(state: Any, point: int) -> bool:
+def is_crowded(state: State, point: int) -> bool:
     """Whether ``point`` has no empty neighbour."""
     colour = state["colour"]
     return not (
@@ -167,10 +186,10 @@ def is_crowded(state: Any, point: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def unblocked_stone(state: Any, point: int) -> int:
+def unblocked_stone(state: State, point: int) -> int:
     """The stone whose ko block a pass-for-ko at ``point`` would lift (rules.md 6), or NO_POINT. Cleanup phases only."""
     colour = state["to_move"]
-    if state["colour"][point] == 3 - colour:
+    if state["colour"][point] == opponent(colour):
         head = state["chain_head"][point]
         if state["ko_blocked"][point] != 0 and state["chain_size"][head] == 1 and state["chain_liberties"][head] == 1:
             return point
@@ -182,14 +201,14 @@ def unblocked_stone(state: Any, point: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def is_once_banned(state: Any, history: Any, point: int) -> bool:
+def is_once_banned(state: State, history: History, point: int) -> bool:
     """Whether the log of ko captures of this cleanup phase forbids the player to move ``point`` (rules.md 6)."""
     key = state["grid_key"] ^ KO_LOG_KEYS[state["to_move"], point]
     return keys.contains(history, key, state["ko_log_start"])
 
 
 @njit(cache=True, nogil=True)
-def is_legal(state: Any, history: Any, point: int) -> bool:
+def is_legal(state: State, history: History, point: int) -> bool:
     """Whether the player to move may play ``point``: a point of the board or PASS, which is always legal.
 
     Pass-for-ko counts as a move to its point. Whether the game is over is not asked here.
@@ -198,7 +217,7 @@ def is_legal(state: Any, history: Any, point: int) -> bool:
         return True
     if not 0 < point < NUM_POINTS or state["colour"][point] == WALL:
         return False
-    if state["phase"] > 0:
+    if state["phase"] > MAIN_PHASE:
         if unblocked_stone(state, point) != NO_POINT:
             return True
         return (
@@ -215,7 +234,19 @@ def is_legal(state: Any, history: Any, point: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def legal_points(state: Any, history: Any, legal: Any) -> None:
+def is_possible(state: State, point: int) -> bool:
+    """Whether the player to move could play ``point`` or PASS under some rules on ko, repetition and suicide."""
+    if point == PASS:
+        return True
+    if not 0 < point < NUM_POINTS or state["colour"][point] == WALL:
+        return False
+    if state["phase"] > MAIN_PHASE and unblocked_stone(state, point) != NO_POINT:
+        return True
+    return state["colour"][point] == EMPTY and not is_lone_suicide(state, point, state["to_move"])
+
+
+@njit(cache=True, nogil=True)
+def legal_points(state: State, history: History, legal: Any) -> None:
     """Set ``legal`` (int8 [NUM_POINTS], changed in place) to 1 where the player to move may play, else 0."""
     for point in range(NUM_POINTS):
         legal[point] = 0
@@ -228,7 +259,7 @@ def legal_points(state: Any, history: Any, legal: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def pass_repeats(state: Any, history: Any) -> bool:
+def pass_repeats(state: State, history: History) -> bool:
     """Whether the player to move has passed in this very position before, where that ends a phase (rules.md 4.1)."""
     if not _loose_repetition(state):
         return False
@@ -237,15 +268,15 @@ def pass_repeats(state: Any, history: Any) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def pass_would_end_phase(state: Any, history: Any) -> bool:
+def pass_would_end_phase(state: State, history: History) -> bool:
     """The predicate of rules.md 4.1 that the network's inputs ask for; a button that is left does not matter."""
     return state["consecutive_passes"] >= 1 or pass_repeats(state, history)
 
 
 @njit(cache=True, nogil=True)
-def pass_would_end_game(state: Any, history: Any) -> bool:
+def pass_would_end_game(state: State, history: History) -> bool:
     """Whether a pass would end the phase, and with it the game (rules.md 4.1)."""
-    last = state["scoring_rule"] != _TERRITORY or state["phase"] == 2
+    last = state["scoring_rule"] != _TERRITORY or state["phase"] == SECOND_CLEANUP
     return last and pass_would_end_phase(state, history)
 
 
@@ -253,7 +284,7 @@ def pass_would_end_game(state: Any, history: Any) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _remember(state: Any, point: int) -> None:
+def _remember(state: State, point: int) -> None:
     """Shift what is kept of earlier turns: moves, boards and ladder maps."""
     recent_point = state["recent_point"]
     recent_colour = state["recent_colour"]
@@ -280,9 +311,9 @@ def _remember(state: Any, point: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _end_phase(state: Any, history: Any) -> None:
+def _end_phase(state: State, history: History) -> None:
     """Enter the next cleanup phase of territory scoring, or end the game."""
-    if state["scoring_rule"] == _TERRITORY and state["phase"] < 2:
+    if state["scoring_rule"] == _TERRITORY and state["phase"] < SECOND_CLEANUP:
         _start_phase(state, history, state["phase"] + 1)
         _add_situation(state, history)
     else:
@@ -290,16 +321,15 @@ def _end_phase(state: Any, history: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _pass(state: Any, history: Any) -> None:
+def _pass(state: State, history: History) -> None:
     """A pass by the player to move (rules.md 4.1)."""
     colour = state["to_move"]
     ends = False
     if state["button_left"] != 0:
         state["button_left"] = 0
         state["white_bonus"] += 0.5 if colour == WHITE else -0.5
-        state["consecutive_passes"] = 0
         _restart_repetition(state, history)
-        state["pass_keys_start"] = history["count"]
+        forget_passes(state, history)
     else:
         state["consecutive_passes"] += 1
         ends = state["consecutive_passes"] >= 2
@@ -308,14 +338,14 @@ def _pass(state: Any, history: Any) -> None:
             ends = keys.add(history, key, state["pass_keys_start"]) > 0 or ends
             _restart_repetition(state, history)
     state["ko_point"] = NO_POINT
-    state["to_move"] = 3 - colour
+    state["to_move"] = opponent(colour)
     _add_situation(state, history)
     if ends:
         _end_phase(state, history)
 
 
 @njit(cache=True, nogil=True)
-def _play_in_cleanup(state: Any, history: Any, point: int) -> None:
+def _play_in_cleanup(state: State, history: History, point: int) -> None:
     """An ordinary move or a pass-for-ko in phase 1 or 2 (rules.md 6)."""
     colour = state["to_move"]
     blocked = state["ko_blocked"]
@@ -326,7 +356,7 @@ def _play_in_cleanup(state: Any, history: Any, point: int) -> None:
         return
     log_key = state["grid_key"] ^ KO_LOG_KEYS[colour, point]
     place_stone(state, point, colour)
-    if state["phase"] == 1:
+    if state["phase"] == FIRST_CLEANUP:
         state["white_bonus"] += 1.0 if colour == BLACK else -1.0
     if state["ko_point"] != NO_POINT:
         state["ko_point"] = NO_POINT
@@ -341,7 +371,7 @@ def _play_in_cleanup(state: Any, history: Any, point: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def play(state: Any, history: Any, point: int) -> bool:
+def play(state: State, history: History, point: int) -> bool:
     """Play ``point`` or PASS for the player to move, and end the phase or the game if that does (rules.md 4 and 6).
 
     Repetition, the ko point and the suicide rule are not checked (`is_legal` does), so an engine may follow a record
@@ -355,7 +385,7 @@ def play(state: Any, history: Any, point: int) -> bool:
     if point != PASS:
         if not 0 < point < NUM_POINTS:
             return False
-        if state["colour"][point] != EMPTY and (phase == 0 or unblocked_stone(state, point) == NO_POINT):
+        if state["colour"][point] != EMPTY and (phase == MAIN_PHASE or unblocked_stone(state, point) == NO_POINT):
             return False
     if keys.is_full(history, KEYS_PER_TURN):
         state["finished"] = 1
@@ -374,13 +404,13 @@ def play(state: Any, history: Any, point: int) -> bool:
         return True
     colour = state["to_move"]
     state["consecutive_passes"] = 0
-    if phase == 0:
+    if phase == MAIN_PHASE:
         place_stone(state, point, colour)
         if state["scoring_rule"] == _TERRITORY:
             state["white_bonus"] += 1.0 if colour == BLACK else -1.0
     else:
         _play_in_cleanup(state, history, point)
-    state["to_move"] = 3 - colour
+    state["to_move"] = opponent(colour)
     if _add_situation(state, history) >= 2 and _loose_repetition(state):
         state["finished"] = 1
         state["no_result"] = 1
@@ -388,7 +418,7 @@ def play(state: Any, history: Any, point: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def take_turn(state: Any, history: Any, colour: int) -> bool:
+def take_turn(state: State, history: History, colour: int) -> bool:
     """Give the turn to ``colour`` out of order, as interfaces may; repetition and passes so far are forgotten.
 
     Nothing happens if it is the turn of ``colour`` already.
@@ -402,9 +432,8 @@ def take_turn(state: Any, history: Any, colour: int) -> bool:
         return True
     state["to_move"] = colour
     state["ko_point"] = NO_POINT
-    state["consecutive_passes"] = 0
     state["ladder_known"][0] = 0
     _restart_repetition(state, history)
-    state["pass_keys_start"] = history["count"]
+    forget_passes(state, history)
     _add_situation(state, history)
     return True

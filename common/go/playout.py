@@ -11,6 +11,7 @@ import numpy as np
 
 from common.go.play import is_legal, play
 from common.go.points import EMPTY, PASS, STRIDE, WALL
+from common.go.state import History, State
 from common.kernels import njit
 
 
@@ -29,7 +30,7 @@ def random_below(random: Any, bound: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def fills_own_eye(state: Any, point: int) -> bool:
+def fills_own_eye(state: State, point: int) -> bool:
     """Whether every neighbour of ``point`` on the board is a stone of the player to move."""
     colour = state["colour"]
     own = state["to_move"]
@@ -42,7 +43,7 @@ def fills_own_eye(state: Any, point: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _list_empty(state: Any, empty: Any) -> int:
+def _list_empty(state: State, empty: Any) -> int:
     """Write the empty points of the board into ``empty``; returns how many there are."""
     colour = state["colour"]
     count = 0
@@ -55,7 +56,7 @@ def _list_empty(state: Any, empty: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def play_random_game(state: Any, history: Any, random: Any, empty: Any, max_turns: int) -> int:
+def play_random_game(state: State, history: History, random: Any, empty: Any, max_turns: int) -> int:
     """Play random turns until the game is finished or ``max_turns`` turns have been played.
 
     Args:

@@ -22,8 +22,11 @@ from typing import Final
 from common.go.basics import BLACK as BLACK
 from common.go.basics import COLUMN_LETTERS
 from common.go.basics import EMPTY as EMPTY
+from common.go.basics import FIRST_CLEANUP as FIRST_CLEANUP
+from common.go.basics import MAIN_PHASE as MAIN_PHASE
 from common.go.basics import MAX_LENGTH as MAX_LENGTH
 from common.go.basics import MIN_LENGTH as MIN_LENGTH
+from common.go.basics import SECOND_CLEANUP as SECOND_CLEANUP
 from common.go.basics import WHITE as WHITE
 from common.kernels import njit
 

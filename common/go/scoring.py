@@ -11,18 +11,17 @@ import math
 from typing import Any, Final
 
 from common.go.passalive import calculate_area, independent_life_area
-from common.go.points import BLACK, EMPTY, NEIGHBOURS, STRIDE, WHITE
+from common.go.points import BLACK, EMPTY, NEIGHBOURS, SECOND_CLEANUP, STRIDE, WHITE
 from common.go.rules import Scoring, Tax
+from common.go.state import State
 from common.kernels import njit
 
 BUTTON_POINTS: Final = 0.5
 _TAX_PER_REGION: Final = 2
-LAST_PHASE: Final = 2
-"""The second cleanup phase, in which territory is scored stone by stone."""
 
 
 @njit(cache=True, nogil=True)
-def count_area(state: Any, area: Any) -> int:
+def count_area(state: State, area: Any) -> int:
     """White's points of ``area`` minus Black's."""
     excess = 0
     for y in range(state["y_size"]):
@@ -34,7 +33,7 @@ def count_area(state: Any, area: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def plain_area(state: Any, area: Any, scratch: Any) -> None:
+def plain_area(state: State, area: Any, scratch: Any) -> None:
     """All stones and all one-coloured regions, whatever the rules: seki is nobody's business here.
 
     Training rows compare it with `area_now` to tell which points seki and tax take away (training-data.md 2).
@@ -43,7 +42,7 @@ def plain_area(state: Any, area: Any, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def area_now(state: Any, area: Any, scratch: Any) -> int:
+def area_now(state: State, area: Any, scratch: Any) -> int:
     """The owners by which the position would be scored now (rules.md 7 and 8).
 
     Args:
@@ -71,25 +70,25 @@ def area_now(state: Any, area: Any, scratch: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _add_original_stones(state: Any, area: Any) -> None:
+def _add_original_stones(state: State, area: Any) -> None:
     """Under territory rules unowned points go to the stones on them; not to stones added in the last phase."""
     stones = state["colour"]
     start = state["second_cleanup_start"]
     for y in range(state["y_size"]):
         first = (y + 1) * STRIDE + 1
         for point in range(first, first + state["x_size"]):
-            if area[point] == EMPTY and (state["phase"] < LAST_PHASE or start[point] == stones[point]):
+            if area[point] == EMPTY and (state["phase"] < SECOND_CLEANUP or start[point] == stones[point]):
                 area[point] = stones[point]
 
 
 @njit(cache=True, nogil=True)
-def white_bonus_points(state: Any) -> float:
+def white_bonus_points(state: State) -> float:
     """Everything that is added to the board score: bonuses and komi, without a button that nobody has taken."""
     return float(state["white_bonus"] + state["handicap_bonus"] + state["komi"])
 
 
 @njit(cache=True, nogil=True)
-def _button_points(state: Any) -> float:
+def _button_points(state: State) -> float:
     """A button still left at the end goes to the player to move (rules.md 5)."""
     if not state["button_left"]:
         return 0.0
@@ -97,7 +96,7 @@ def _button_points(state: Any) -> float:
 
 
 @njit(cache=True, nogil=True)
-def score(state: Any, area: Any, scratch: Any) -> float:
+def score(state: State, area: Any, scratch: Any) -> float:
     """The final score, White minus Black, if the game ended now; exact, in steps of a half.
 
     A button still left counts for the player to move; the STATE itself keeps it. Arguments as in `area_now`.
@@ -106,7 +105,7 @@ def score(state: Any, area: Any, scratch: Any) -> float:
 
 
 @njit(cache=True, nogil=True)
-def all_pass_alive(state: Any, area: Any, scratch: Any) -> bool:
+def all_pass_alive(state: State, area: Any, scratch: Any) -> bool:
     """Whether every point is pass-alive area of one side, so that self-play may stop (rules.md 4.3).
 
     Args:
@@ -124,16 +123,7 @@ def all_pass_alive(state: Any, area: Any, scratch: Any) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def pass_alive_score(state: Any, area: Any, scratch: Any) -> float:
-    """The final score of a game that `all_pass_alive` has ended (rules.md 4.3); ``area`` becomes the owners."""
-    if state["tax_rule"] == Tax.ALL:
-        return score(state, area, scratch)
-    calculate_area(state, False, False, False, state["pass_alive_suicide"] != 0, area, scratch)
-    return count_area(state, area) + white_bonus_points(state) + _button_points(state)
-
-
-@njit(cache=True, nogil=True)
-def scoring_values(state: Any, area: Any, values: Any, scratch: Any) -> None:
+def scoring_values(state: State, area: Any, values: Any, scratch: Any) -> None:
     """What each point is worth in the final score: a training target (rules.md 9.5).
 
     Args:
@@ -157,7 +147,7 @@ def scoring_values(state: Any, area: Any, values: Any, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _value_component(state: Any, area: Any, seed: int, values: Any, scratch: Any) -> None:
+def _value_component(state: State, area: Any, seed: int, values: Any, scratch: Any) -> None:
     """Under group tax two points of each component's surrounded points are taken away, evenly."""
     stones = state["colour"]
     member = scratch["member"]
@@ -186,7 +176,7 @@ def _value_component(state: Any, area: Any, seed: int, values: Any, scratch: Any
 
 
 @njit(cache=True, nogil=True)
-def draw_adjustment(state: Any) -> float:
+def draw_adjustment(state: State) -> float:
     """What is added to White's score so that a draw is worth its share of a win; 0 if there is no draw (rules.md 3)."""
     komi = state["komi"]
     if (math.floor(komi) == komi) == (state["has_button"] != 0):
@@ -195,7 +185,7 @@ def draw_adjustment(state: Any) -> float:
 
 
 @njit(cache=True, nogil=True)
-def own_komi(state: Any) -> float:
+def own_komi(state: State) -> float:
     """Komi, bonuses and draw adjustment as the player to move sees them: selfKomi of rules.md 3."""
     white_komi = white_bonus_points(state) + draw_adjustment(state)
     return white_komi if state["to_move"] == WHITE else -white_komi

@@ -91,6 +91,10 @@ HISTORY: Final = np.dtype(
     align=True,
 )
 
+State = np.void
+"""One STATE record: ``states[i]``."""
+History = np.void
+"""One HISTORY record."""
 States = npt.NDArray[np.void]
 Histories = npt.NDArray[np.void]
 

@@ -1,4 +1,4 @@
-"""The eight symmetries of a square tensor: codes, tables, inverse and composition.
+"""The eight symmetries of a square tensor: codes and tables.
 
 Knows positions of a net's tensor only (`common.go.points`): the whole tensor turns, so a smaller board ends up in
 another corner. Specification: features.md 6.
@@ -13,30 +13,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from common.kernels import njit
-
 NUM_SYMMETRIES: Final = 8
 FLIP_Y: Final = 1
 FLIP_X: Final = 2
 TRANSPOSE: Final = 4
-
-
-@njit(cache=True, nogil=True)
-def inverse(symmetry: int) -> int:
-    """The code that undoes ``symmetry``."""
-    if symmetry == FLIP_Y | TRANSPOSE:
-        return FLIP_X | TRANSPOSE
-    if symmetry == FLIP_X | TRANSPOSE:
-        return FLIP_Y | TRANSPOSE
-    return symmetry
-
-
-@njit(cache=True, nogil=True)
-def compose(first: int, following: int) -> int:
-    """The code that does ``first`` and then ``following``."""
-    if first & TRANSPOSE:  # what flips y of the transposed tensor flips x of the one before
-        following = (following & TRANSPOSE) | ((following & FLIP_Y) << 1) | ((following & FLIP_X) >> 1)
-    return first ^ following
 
 
 def symmetry_table(length: int) -> npt.NDArray[np.int16]:

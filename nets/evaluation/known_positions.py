@@ -18,6 +18,7 @@ from common.go import play
 from common.go.game import Game
 from common.go.points import MIN_LENGTH, NO_POINT, NUM_POINTS, PASS, from_vertex, point_at, position_of, x_of, y_of
 from common.go.rules import Rules
+from common.go.start import GameStart
 from nets.evaluation.batch import Batch, new_batch
 
 KNOWN_ROWS: Final = 8
@@ -115,7 +116,7 @@ def _stage(width: int, height: int, row: int) -> Game:
     rules = replace(Rules.parse(_RULES[row % len(_RULES)]), komi=komi)
     moves = [_cut_out(from_vertex(vertex, size, size), size, width, height) for vertex in text.split()]
     moves = [point for point in moves if point != NO_POINT]
-    game = Game(width, height, rules)
+    game = Game(GameStart(width, height, rules))
     for point in moves[: len(moves) * row // KNOWN_ROWS]:
         if game.why_illegal(point) is None:  # cut out of a larger game, a few are
             game.play(point)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 
 from common import sgf
-from common.go.basics import BLACK, COLUMN_LETTERS
+from common.go.basics import BLACK, COLUMN_LETTERS, WHITE
 from common.sgf_record import move_comment
 from common.wire import MAX_SGF_BYTES
 from server.web.board import Frame, Point, frames, position
@@ -116,7 +116,7 @@ def _corner_lines(size: int) -> tuple[int, ...]:
     return line, size - 1 - line
 
 
-_LETTER: Final = {BLACK: "B", 3 - BLACK: "W"}
+_LETTER: Final = {BLACK: "B", WHITE: "W"}
 
 
 def read(content: bytes) -> ViewedGame:

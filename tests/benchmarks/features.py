@@ -29,6 +29,7 @@ from common.go.play import begin, play
 from common.go.points import BLACK, NUM_POINTS, from_vertex
 from common.go.rules import Rules
 from common.go.scoring import area_now
+from common.go.start import GameStart
 from common.go.state import HISTORY, STATE, new_histories, new_states
 from tests.common.recorded import COLOURS, start_of
 from tests.oracles import records
@@ -125,7 +126,7 @@ def _replayed(points: list[int]) -> float:
     scratch = features.new_scratch()
 
     def work() -> None:
-        game = Game(LENGTH, LENGTH)
+        game = Game(GameStart(LENGTH, LENGTH))
         _replay(game.state, game.history, moves, OPTIONS, packed, global_inputs, scratch)
 
     return least_seconds(work, 20)

@@ -124,8 +124,9 @@ _FIRST_USE = """
 import time; start = time.perf_counter()
 import numpy as np
 from common.go.game import Game
+from common.go.start import GameStart
 imported = time.perf_counter()
-game = Game(9, 9); game.play("C4"); game.legal_moves(); game.score()
+game = Game(GameStart(9, 9)); game.play("C4"); game.legal_moves(); game.score()
 print(f"{imported - start:.2f} s to import, {time.perf_counter() - imported:.2f} s for first use")
 """
 

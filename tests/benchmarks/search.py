@@ -17,6 +17,7 @@ from client.search.parameters import to_record
 from client.search.pool import SearchPool
 from common.features import FEATURE_SCRATCH, FeatureOptions, encode
 from common.go.game import Game
+from common.go.start import GameStart
 from common.go.state import NUM_RECENT
 from common.parameters import SearchParameters
 from nets.architecture.config import named
@@ -90,7 +91,7 @@ def _evaluator(case: Case) -> Evaluator:
 
 def _game(case: Case, seed: int) -> Game:
     random = np.random.default_rng((SEED, seed))
-    game = Game(case.edge, case.edge)
+    game = Game(GameStart(case.edge, case.edge))
     for _ in range(case.moves):
         game.play(int(random.choice([move for move in game.legal_moves() if move > 0])))
     return game

@@ -18,6 +18,7 @@ from common.go import scoring
 from common.go.game import Game
 from common.go.points import NUM_POINTS, PASS
 from common.go.rules import Ko, Rules, Scoring, Tax
+from common.go.start import GameStart
 from common.rows import packed_bytes
 
 KINDS = list(itertools.product(Ko, Scoring, Tax, (False, True)))
@@ -33,7 +34,7 @@ def fuzz(games: int, largest: int, turns: int) -> tuple[int, int]:
         ko, score, tax, suicide = KINDS[number % len(KINDS)]
         x_size, y_size = (int(size) for size in rng.integers(2, largest + 1, 2))
         length = int(rng.integers(max(x_size, y_size), largest + 1))
-        game = Game(x_size, y_size, Rules(ko, score, tax, suicide, komi=float(rng.integers(-8, 9))))
+        game = Game(GameStart(x_size, y_size, Rules(ko, score, tax, suicide, komi=float(rng.integers(-8, 9)))))
         planes = np.zeros((features.NUM_PLANES, length, length), np.float32)
         packed = np.zeros((features.NUM_PLANES, packed_bytes(length)), np.uint8)
         global_inputs = np.zeros(features.NUM_GLOBAL_INPUTS, np.float32)

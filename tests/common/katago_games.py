@@ -11,10 +11,11 @@ import numpy as np
 
 from common.audit import GameFacts
 from common.config_text import overlay
-from common.go.points import PASS, WHITE, point_at
+from common.game_record import moves_of, start_of
+from common.go.points import WHITE
 from common.go.rules import Rules
 from common.parameters import MatchConfig, SelfplayConfig, default_text, parse_match, parse_selfplay
-from common.replay import GameStart, replay
+from common.replay import replay
 from common.rows import GlobalTarget, Rows, game_hash, read_npz
 from common.sgf import read
 from tests import FIXTURES
@@ -88,16 +89,8 @@ def _draw_and_score(line: str, rows: Rows) -> tuple[float, float]:
     assert record.info is not None
     result = record.result or ""
     score = 0.0 if result in ("0", "Void") else float(result[2:]) * (1 if result[0] == "W" else -1)
-    start = GameStart(
-        rules=record.rules,
-        x_size=record.x_size,
-        y_size=record.y_size,
-        stones=tuple((colour, point_at(x, y)) for colour, x, y in record.stones),
-        first_player=record.first_player,
-        phase=record.info.began_in_phase,
-    )
-    points = [PASS if move.at is None else point_at(*move.at) for move in record.moves]
-    game = replay(start, [move.colour for move in record.moves], points, length=9)
+    colours, points = zip(*moves_of(record), strict=True)
+    game = replay(start_of(record), colours, points, length=9)
     row = rows.global_targets[int(np.argmax(rows.global_targets[:, GlobalTarget.FUTURE_WEIGHT]))]
     turn = int(row[GlobalTarget.TURN])
     excess = (float(row[GlobalTarget.OWN_KOMI]) - game.own_komi[turn]) * (1 if game.to_move[turn] == WHITE else -1)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from common import wire
-from common.audit import GameFacts, audit_rating_game, audit_training_game
+from common.audit import audit_rating_game, audit_training_game
 from common.audit_report import Reason
 from common.audit_rows import is_side_row
 from common.rows import GlobalInput, GlobalTarget, InputPlane, PolicyTarget, QTarget, Rows, ValueTarget
@@ -360,28 +359,9 @@ def test_a_resignation_leaves_the_last_move_out() -> None:
     assert audit_rating_game(text, replace(facts, resigned=False)).reasons == [Reason.RESIGNED]
 
 
-def test_facts_come_from_the_form() -> None:
+def test_a_game_that_cannot_begin_is_refused() -> None:
     upload = whole_game()
-    facts = upload.facts
-    form = wire.TrainingGameUpload.from_form(
-        {
-            "board_size_x": "7",
-            "board_size_y": "9",
-            "handicap": "0",
-            "komi": "7.5",
-            "gametype": "normal",
-            "rules": '{"ko":"POSITIONAL","scoring":"AREA","tax":"ALL","suicide":false,"hasButton":true}',
-            "extra_metadata": '{"draw_equivalent_wins_for_white":0.5}',
-            "winner": "B",
-            "score": "-53",
-            "resigned": "false",
-            "game_length": "87",
-            "kg_game_uid": facts.uid,
-            "run": "http://host/api/runs/a/",
-            "white_network": "http://host/api/networks/a/",
-            "black_network": "http://host/api/networks/a/",
-            "num_training_rows": "87",
-        }
-    )
-    read = GameFacts.of_upload(form, black_network=facts.black_network, white_network=facts.white_network, length=9)
-    assert read == facts
+    text = re.sub(r"(;FF\[4\])", r"\1AB[ba][ab]AW[aa]", upload.sgf, count=1)
+    findings = audit_rating_game(text, upload.facts)
+    assert Reason.SGF_UNREADABLE in findings.reasons
+    assert "no stone of colour 2 can be set up at A9" in str(findings)

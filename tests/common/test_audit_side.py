@@ -15,8 +15,10 @@ from common.audit_report import Deadline, OutOfTime, Reason
 from common.audit_side import MAX_SIDE_ROWS_PER_TURN
 from common.branches import Branches
 from common.derive import score_distributions
-from common.go.points import PASS, point_at, point_of
-from common.replay import GameStart, replay
+from common.game_record import moves_of, start_of
+from common.go.points import point_at, point_of
+from common.go.start import PLAIN_VIEW, GameStart, PlayerView
+from common.replay import replay
 from common.rows import GlobalTarget, Rows
 from common.sgf import read
 from tests.common.katago_games import Upload, katago_uploads
@@ -27,14 +29,13 @@ _G = GlobalTarget
 def start_and_points(game: Upload) -> tuple[GameStart, list[int]]:
     """How a game of self-play on the empty board began, and its moves."""
     record = read(game.sgf)
-    start = GameStart(record.rules, record.x_size, record.y_size, (), record.first_player)
-    return start, [PASS if move.at is None else point_at(*move.at) for move in record.moves]
+    return start_of(record), [point for _, point in moves_of(record)]
 
 
 def with_side_rows(game: Upload, lines: Sequence[tuple[int, tuple[int, ...]]]) -> Upload:
     """A game with a side row at the end of each line of ``(branch, moves)``; all that the board tells is right."""
     start, points = start_and_points(game)
-    branches = Branches(start, points, [branch for branch, _ in lines], game.rows.length)
+    branches = Branches(start, PLAIN_VIEW, points, [branch for branch, _ in lines], game.rows.length)
     side = game.rows.take(np.zeros(len(lines), np.intp))
     columns = side.global_targets
     for column in (_G.OUTCOME_WEIGHT, _G.REPLY_WEIGHT, _G.FUTURE_WEIGHT, _G.SCORING_WEIGHT, _G.FINAL_SCORE):
@@ -78,7 +79,7 @@ def short_lines(game: Upload, count: int) -> list[tuple[int, tuple[int, ...]]]:
 def chains(game: Upload, count: int, depth: int) -> list[tuple[int, tuple[int, ...]]]:
     """Lines that go on from each other by two moves, as far as ``depth``, from the first moves of the game."""
     start, points = start_and_points(game)
-    branches = Branches(start, points, list(range(count)), 9)
+    branches = Branches(start, PLAIN_VIEW, points, list(range(count)), 9)
     free = [point_at(x, y) for y in (8, 7, 6, 5, 4, 3) for x in range(7)]
     lines = []
     for branch in range(count):
@@ -97,8 +98,10 @@ def cost_of(game: Upload, monkeypatch: pytest.MonkeyPatch) -> int:
     made: list[Branches] = []
 
     class Kept(Branches):
-        def __init__(self, start: GameStart, points: Sequence[int], turns: Sequence[int], length: int) -> None:
-            super().__init__(start, points, turns, length)
+        def __init__(
+            self, start: GameStart, view: PlayerView, points: Sequence[int], turns: Sequence[int], length: int
+        ) -> None:
+            super().__init__(start, view, points, turns, length)
             made.append(self)
 
     with monkeypatch.context() as patch:

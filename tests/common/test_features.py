@@ -15,6 +15,7 @@ from common.features import FeatureOptions, encode, encode_packed, komi_wave
 from common.go.game import Game
 from common.go.points import PASS, from_vertex, point_of, position_of
 from common.go.rules import Rules
+from common.go.start import GameStart
 from common.go.symmetry import NUM_SYMMETRIES, symmetry_table
 from common.rows import GlobalInput, InputPlane, packed_bytes
 from tests.common.fixtures import fixture_records
@@ -90,7 +91,7 @@ def test_carried_ladder_maps_are_those_that_would_be_found() -> None:
 
 
 def played(moves: str, rules: Rules | None = None, size: int = 5) -> Game:
-    game = Game(size, size, rules)
+    game = Game(GameStart(size, size, rules or Rules()))
     for vertex in moves.split():
         game.play(vertex)
     return game
@@ -179,7 +180,7 @@ def test_playout_doubling_advantage() -> None:
 
 def test_own_komi_is_clipped() -> None:
     for komi in (-200.0, 200.0):
-        _, global_inputs = inputs_of(Game(5, 7, Rules(komi=komi)), 7)
+        _, global_inputs = inputs_of(Game(GameStart(5, 7, Rules(komi=komi))), 7)
         assert global_inputs[GlobalInput.SELF_KOMI] == np.float32(-np.sign(komi) * (5 * 7 + 20) / 20)
 
 
@@ -222,7 +223,7 @@ def test_features_follow_the_symmetries_of_the_board(seed: int, symmetry: int, r
     rng = np.random.default_rng(seed)
     size = int(rng.integers(3, 8))
     table = symmetry_table(size)[symmetry]
-    game, image = Game(size, size, Rules.parse(rules)), Game(size, size, Rules.parse(rules))
+    game, image = Game(GameStart(size, size, Rules.parse(rules))), Game(GameStart(size, size, Rules.parse(rules)))
     for turn in range(2 * size * size):
         if game.finished:
             break

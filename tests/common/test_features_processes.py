@@ -16,6 +16,7 @@ from common.features import FeatureOptions, encode, encode_packed
 from common.go.game import Game
 from common.go.points import NUM_POINTS
 from common.go.scoring import all_pass_alive, score
+from common.go.start import GameStart
 from common.rows import packed_bytes
 from tests.common.fuzz_features import fuzz
 from tests.common.test_fuzz import run
@@ -49,7 +50,7 @@ def _work(state: Any, history: Any, options: Any, outputs: Any, area: Any, scrat
 
 
 def test_nothing_is_allocated() -> None:
-    game = Game(9, 9)
+    game = Game(GameStart(9, 9))
     for vertex in ["E5", "E6", "D6", "F5", "D5", "F4", "C3", "D7", "C7", "D8", "pass", "F6"]:
         game.play(vertex)
     planes = np.zeros((features.NUM_PLANES, 9, 9), np.float32)

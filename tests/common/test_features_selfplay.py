@@ -12,6 +12,7 @@ from common.features import FeatureOptions, encode_packed, new_scratch
 from common.go.game import Game
 from common.go.points import BLACK, PASS, WHITE, point_at, point_of
 from common.go.scoring import own_komi
+from common.go.start import GameStart
 from common.rows import HISTORY_MOVES, GlobalInput, GlobalTarget, InputPlane, Rows, game_hash, packed_bytes, read_npz
 from common.sgf import read
 from common.sgf_record import GameRecord
@@ -34,14 +35,16 @@ class Replayed:
 
     def __init__(self, record: GameRecord, rows: Rows) -> None:
         assert record.info is not None
-        stones = [(colour, point_at(x, y)) for colour, x, y in record.stones]
+        stones = tuple((colour, point_at(x, y)) for colour, x, y in record.stones)
         self.game = Game(
-            record.x_size,
-            record.y_size,
-            record.rules,
-            stones=stones,
-            to_move=record.first_player,
-            phase=record.info.began_in_phase,
+            GameStart(
+                record.x_size,
+                record.y_size,
+                record.rules,
+                stones=stones,
+                to_move=record.first_player,
+                phase=record.info.began_in_phase,
+            )
         )
         self.white_doublings = record.info.white_doublings or 0.0
         self.points = [PASS if move.at is None else point_at(*move.at) for move in record.moves]

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from common.go.game import Game, leading_black_moves, result_text
-from common.go.points import BLACK, PASS, WHITE, from_vertex, point_at
+from common.go.game import Game
+from common.go.handicap import count_stones
+from common.go.points import BLACK, WHITE, from_vertex, point_at
 from common.go.rules import Rules
+from common.go.start import GameStart
 
 KO = ".XO./X.XO/.XO./...."
 
@@ -26,13 +28,13 @@ def played(game: Game, moves: str) -> Game:
         (Game.from_picture("X../.../..."), "A3", "move 1, B A3, is illegal: the point is occupied"),
         (Game.from_picture(".O./O../..."), "A3", "single stone"),
         (Game.from_picture(".OO/XO./O..", Rules(suicide=False)), "A3", "forbid suicide"),
-        (Game(3, 3), 5 * 20, "point 100 .off the board., is illegal: it is off the board"),
-        (Game(3, 3), -7, "off the board"),
-        (Game(3, 3), 100_000, "off the board"),
-        (Game(3, 3), "D1", "outside a board of 3 columns"),
-        (Game(3, 3), "here", "not a board vertex"),
+        (Game(GameStart(3, 3)), 5 * 20, "point 100 .off the board., is illegal: it is off the board"),
+        (Game(GameStart(3, 3)), -7, "off the board"),
+        (Game(GameStart(3, 3)), 100_000, "off the board"),
+        (Game(GameStart(3, 3)), "D1", "outside a board of 3 columns"),
+        (Game(GameStart(3, 3)), "here", "not a board vertex"),
         (played(Game.from_picture(KO, to_move=WHITE), "B3"), "C3", "move 2, B C3, is illegal: it retakes a ko"),
-        (played(Game(3, 3), "pass pass"), "A1", "the game is over"),
+        (played(Game(GameStart(3, 3)), "pass pass"), "A1", "the game is over"),
     ],
 )
 def test_illegal_moves_are_named_with_a_reason(game: Game, move: str | int, reason: str) -> None:
@@ -52,7 +54,7 @@ def test_positional_superko_forbids_what_situational_allows() -> None:
 
 
 def test_turn_and_colour() -> None:
-    game = Game(5, 5)
+    game = Game(GameStart(5, 5))
     with pytest.raises(ValueError, match="it is Black's turn"):
         game.play("C3", WHITE)
     with pytest.raises(ValueError, match="7 is no colour"):
@@ -94,14 +96,14 @@ def test_broken_pictures(picture: str) -> None:
         ({"phase": 1}, "phase 1"),
         ({"phase": 3, "rules": Rules.parse("japanese")}, "phase 3"),
         ({"to_move": 0}, "to_move 0"),
-        ({"stones": [(BLACK, 21), (BLACK, 21)]}, "set up at A19"),
-        ({"stones": [(3, 21)]}, "colour 3"),
-        ({"stones": [(BLACK, 10_000)]}, "off the board"),
+        ({"stones": ((BLACK, 21), (BLACK, 21))}, "set up at A19"),
+        ({"stones": ((3, 21),)}, "colour 3"),
+        ({"stones": ((BLACK, 10_000),)}, "off the board"),
     ],
 )
 def test_impossible_starts(keywords: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        Game(**keywords)
+        Game(GameStart(**keywords))
 
 
 def test_area_game_to_its_end() -> None:
@@ -185,7 +187,7 @@ def test_a_pass_forgets_the_positions_of_a_cycle() -> None:
 
 
 def test_resignation() -> None:
-    game = Game(5, 5)
+    game = Game(GameStart(5, 5))
     game.resign(BLACK)
     assert (game.finished, game.result) == (True, "W+R")
     with pytest.raises(ValueError, match="the game is over"):
@@ -198,21 +200,14 @@ def test_resignation() -> None:
         game.undo()
 
 
-def test_result_text() -> None:
-    assert [result_text(score) for score in (3.5, -12, 0)] == ["W+3.5", "B+12", "0"]
-
-
-def moves_of(text: str) -> list[tuple[int, int]]:
-    """Moves such as ``B B W``; small letters are passes."""
-    return [(BLACK if letter in "Bb" else WHITE, PASS if letter.islower() else 21) for letter in text.split()]
-
-
 @pytest.mark.parametrize(
     ("moves", "expected"),
-    [("", 0), ("B", 1), ("B W", 1), ("B w B w B W B", 3), ("B B b B W", 3), ("B w w B", 0), ("B w W B", 0), ("W B", 0)],
+    [("", 0), ("B", 0), ("B W", 0), ("B w B w B W B", 3), ("B B b B W", 3), ("B w w B", 0), ("B w W B", 0), ("W B", 0)],
 )
-def test_leading_black_moves(moves: str, expected: int) -> None:
-    assert leading_black_moves(moves_of(moves)) == expected
+def test_leading_black_moves_are_handicap(moves: str, expected: int) -> None:
+    """Small letters are passes."""
+    told = [(BLACK if letter in "Bb" else WHITE, letter.islower()) for letter in moves.split()]
+    assert count_stones((), told) == expected
 
 
 @pytest.mark.parametrize(
@@ -229,20 +224,21 @@ def test_leading_black_moves(moves: str, expected: int) -> None:
     ],
 )
 def test_handicap_bonus(bonus: str, stones: int, keywords: dict[str, Any], expected: int) -> None:
-    game = Game(
+    start = GameStart(
         9,
         9,
         Rules.parse(f"koSIMPLEscoreAREAtaxNONEsui0whb{bonus}"),
-        stones=[(BLACK, int(point_at(2 * index, 2))) for index in range(stones)],
+        tuple((BLACK, int(point_at(2 * index, 2))) for index in range(stones)),
         **keywords,
     )
+    game = Game(start)
     game.play("A1")
     game.play("B1")
     assert game.state["handicap_bonus"] == expected
 
 
 def test_the_same_moves_under_other_rules() -> None:
-    game = played(Game(9, 9, Rules.parse("chinese"), first_turn=3), "C3 D4 pass")
+    game = played(Game(GameStart(9, 9, Rules.parse("chinese"), first_turn=3)), "C3 D4 pass")
     other = game.under(Rules.parse("japanese"))
     assert (other.turn, other.moves, str(other)) == (6, game.moves, str(game))
     assert other.state["white_bonus"] == 0

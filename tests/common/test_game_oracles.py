@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from common.go.game import Game, result_text
+from common.go.game import Game
 from common.go.points import EMPTY, PASS, to_vertex
+from common.go.result import result_text
 from common.go.rules import Rules
 from tests.common.recorded import COLOURS, start_of
 from tests.oracles import records

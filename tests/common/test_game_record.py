@@ -14,6 +14,7 @@ from common.game_record import from_sgf, game_of, record_of, to_sgf
 from common.go.game import Game
 from common.go.points import BLACK, PASS, WHITE, from_vertex
 from common.go.rules import Rules
+from common.go.start import GameStart
 from tests.oracles import oracle_path
 
 RULES = [
@@ -44,7 +45,7 @@ def test_katagos_games_play_through_and_come_out_as_they_went_in() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(RULES), st.integers(2, 7), st.integers(2, 7), st.randoms(use_true_random=False))
 def test_what_is_written_is_read_again(rules: str, x_size: int, y_size: int, draws: random.Random) -> None:
-    game = Game(x_size, y_size, Rules.parse(rules))
+    game = Game(GameStart(x_size, y_size, Rules.parse(rules)))
     while not game.finished and len(game.moves) < 60:
         legal = game.legal_moves()
         game.play(draws.choice([*legal, PASS]) if draws.random() < 0.9 else PASS)
@@ -60,16 +61,16 @@ def test_an_illegal_move_is_named() -> None:
 
 
 def test_resignation_and_set_up() -> None:
-    game = Game(5, 5, Rules(), stones=[(BLACK, from_vertex("B2", 5, 5)), (WHITE, from_vertex("D4", 5, 5))])
+    game = Game(GameStart(5, 5, Rules(), stones=((BLACK, from_vertex("B2", 5, 5)), (WHITE, from_vertex("D4", 5, 5)))))
     game.play("C3")
     game.resign(WHITE)
     text = to_sgf(game)
     assert "RE[B+R]" in text
     again = from_sgf(text)
-    assert (again.result, again.stones, again.moves) == ("B+R", game.stones, game.moves)
+    assert (again.result, again.start.stones, again.moves) == ("B+R", game.start.stones, game.moves)
 
 
 def test_a_start_in_a_cleanup_phase_must_be_told() -> None:
-    game = Game(5, 5, Rules.parse(RULES[1]), phase=1)
+    game = Game(GameStart(5, 5, Rules.parse(RULES[1]), phase=1))
     with pytest.raises(ValueError, match="needs a StartInfo"):
         to_sgf(game)

@@ -13,6 +13,7 @@ from common.go import history as keys
 from common.go.game import Game
 from common.go.points import BLACK, EMPTY, NO_POINT, NUM_POINTS, PASS, STRIDE, WALL, WHITE, point_at, x_of, y_of
 from common.go.rules import HandicapBonus, Ko, Rules, Scoring, Tax
+from common.go.start import GameStart
 from common.go.zobrist import STONE_KEYS
 from tests.common.naive import Board, board_of
 from tests.common.naive_game import NaiveGame, chain_of, liberties
@@ -80,7 +81,7 @@ def check_chains(state: Any, stones: Board) -> None:
 @LAWS
 @given(SIZES, rules_of_play(), CHOICES)
 def test_kernels_agree_with_the_slow_twin(size: tuple[int, int], rules: Rules, choices: list[int]) -> None:
-    agree(Game(*size, rules), choices)
+    agree(Game(GameStart(*size, rules)), choices)
 
 
 @LAWS
@@ -111,7 +112,7 @@ def agree(game: Game, choices: list[int]) -> None:
 @LAWS
 @given(st.sampled_from([Ko.POSITIONAL, Ko.SITUATIONAL]), st.booleans(), CHOICES)
 def test_superko_never_repeats(ko: Ko, suicide: bool, choices: list[int]) -> None:
-    game = Game(3, 2, Rules(ko=ko, suicide=suicide))
+    game = Game(GameStart(3, 2, Rules(ko=ko, suicide=suicide)))
     seen = {(str(game), game.to_move if ko == Ko.SITUATIONAL else 0)}
     for choice in choices:
         move = pick(game, choice)
@@ -120,14 +121,14 @@ def test_superko_never_repeats(ko: Ko, suicide: bool, choices: list[int]) -> Non
         assert move == PASS or key not in seen
         seen.add(key)
         if game.finished:
-            game = Game(3, 2, Rules(ko=ko, suicide=suicide))
+            game = Game(GameStart(3, 2, Rules(ko=ko, suicide=suicide)))
             seen = {(str(game), game.to_move if ko == Ko.SITUATIONAL else 0)}
 
 
 @LAWS
 @given(SIZES, rules_of_play(), CHOICES)
 def test_undo_takes_everything_back(size: tuple[int, int], rules: Rules, choices: list[int]) -> None:
-    game = Game(*size, rules)
+    game = Game(GameStart(*size, rules))
     before = []
     for choice in choices:
         count = int(game.history["count"])
@@ -148,7 +149,7 @@ def test_undo_takes_everything_back(size: tuple[int, int], rules: Rules, choices
 @LAWS
 @given(rules_of_play(), CHOICES)
 def test_rules_do_not_know_directions(rules: Rules, choices: list[int]) -> None:
-    game, mirrored = Game(4, 3, rules), Game(3, 4, rules)
+    game, mirrored = Game(GameStart(4, 3, rules)), Game(GameStart(3, 4, rules))
 
     def turned(point: int) -> int:
         return PASS if point == PASS else int(point_at(y_of(point), 3 - x_of(point)))
@@ -164,7 +165,7 @@ def test_rules_do_not_know_directions(rules: Rules, choices: list[int]) -> None:
 
 
 def test_recent_moves_and_boards_are_kept() -> None:
-    game = Game(5, 5)
+    game = Game(GameStart(5, 5))
     game.play("C3")
     first = game.state["colour"].copy()
     game.play("C4")
@@ -178,7 +179,7 @@ def test_recent_moves_and_boards_are_kept() -> None:
 
 
 def test_ladder_maps_grow_old() -> None:
-    game = Game(5, 5)
+    game = Game(GameStart(5, 5))
     for turn in range(2):
         game.state["ladder"][0, 21 + turn] = 1
         game.state["ladder_known"][0] = 1
@@ -203,7 +204,7 @@ def test_state_alone_is_enough_to_search_from() -> None:
 
 
 def test_full_history_ends_the_game() -> None:
-    game = Game(5, 5)
+    game = Game(GameStart(5, 5))
     number = 0
     while not keys.is_full(game.history, play.KEYS_PER_TURN):
         number += 1
@@ -218,7 +219,7 @@ def test_full_history_ends_the_game() -> None:
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 12)), max_size=300), st.integers(0, 40))
 @settings(max_examples=50, deadline=None)
 def test_history_is_a_list_with_counts(steps: list[tuple[bool, int]], start: int) -> None:
-    history: Any = Game(2, 2).history
+    history: Any = Game(GameStart(2, 2)).history
     keys.rewind(history, 0)
     model: list[int] = []
     for grows, value in steps:

@@ -10,6 +10,7 @@ from common.go import playout
 from common.go.game import Game
 from common.go.points import NUM_POINTS, PASS, from_vertex
 from common.go.rules import Rules
+from common.go.start import GameStart
 
 RULES = Rules.parse("koSIMPLEscoreAREAtaxNONEsui0")
 
@@ -34,7 +35,7 @@ def next_move(game: Game, random: Any) -> int:
 
 def test_every_turn_is_possible_until_both_pass() -> None:
     random = generator(3)
-    game = Game(5, 4, RULES)
+    game = Game(GameStart(5, 4, RULES))
     while not game.finished:
         move = next_move(game, random)
         assert move in possible(game)
@@ -42,7 +43,7 @@ def test_every_turn_is_possible_until_both_pass() -> None:
         assert game.turn < 200
     assert [point for _, point in game.moves[-2:]] == [PASS, PASS]
     # A game that nobody watches is the same game.
-    other = Game(5, 4, RULES)
+    other = Game(GameStart(5, 4, RULES))
     scratch = np.zeros(NUM_POINTS, np.int16)
     turns = playout.play_random_game(other.state, other.history, generator(3), scratch, 1000)
     assert turns <= 1000

@@ -1,13 +1,11 @@
-"""Symmetry codes: the laws of a group, and the examples of features.md 6."""
+"""Symmetry codes: the examples of features.md 6."""
 
 from __future__ import annotations
-
-import itertools
 
 import numpy as np
 import pytest
 
-from common.go.symmetry import FLIP_X, FLIP_Y, NUM_SYMMETRIES, TRANSPOSE, compose, inverse, symmetry_table
+from common.go.symmetry import FLIP_X, FLIP_Y, NUM_SYMMETRIES, TRANSPOSE, symmetry_table
 
 
 def test_a_corner_of_three_lines() -> None:
@@ -23,21 +21,7 @@ def test_a_corner_of_three_lines() -> None:
 
 
 @pytest.mark.parametrize("length", [2, 5, 19])
-def test_tables_follow_inverse_and_composition(length: int) -> None:
+def test_the_tables_are_eight_permutations(length: int) -> None:
     table = symmetry_table(length)
-    identity = np.arange(length * length + 1)
-    for first in range(NUM_SYMMETRIES):
-        assert np.array_equal(table[inverse(first)][table[first]], identity)
-        assert inverse(inverse(first)) == first
-        for following in range(NUM_SYMMETRIES):
-            assert np.array_equal(table[following][table[first]], table[compose(first, following)])
+    assert (np.sort(table, axis=1) == np.arange(length * length + 1)).all()
     assert len({tuple(row) for row in table}) == NUM_SYMMETRIES
-
-
-def test_only_the_quarter_turns_are_not_their_own_inverse() -> None:
-    assert [inverse(code) for code in range(8)] == [0, 1, 2, 3, 4, 6, 5, 7]
-
-
-def test_composition_is_associative() -> None:
-    for a, b, c in itertools.product(range(8), repeat=3):
-        assert compose(compose(a, b), c) == compose(a, compose(b, c))

@@ -17,8 +17,8 @@ from common.rows import (
     QTarget,
     Rows,
     ValueTarget,
-    pack_planes,
 )
+from tests.packing import pack_planes
 
 
 def made_rows(count: int, length: int, seed: int = 0, *, smallest: int | None = None) -> Rows:

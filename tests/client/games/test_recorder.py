@@ -9,7 +9,8 @@ from client.games.recorder import PlayedGame, TurnRecord, as_value, make_rows, s
 from common.derive import horizon_factors
 from common.go.points import BLACK, PASS, WHITE, point_at
 from common.go.rules import Rules
-from common.replay import GameStart, ending, replay
+from common.go.start import GameStart, PlayerView
+from common.replay import ending, replay
 from common.rows import GlobalTarget, QTarget, ValueTarget, game_hash
 
 G = GlobalTarget
@@ -44,9 +45,10 @@ def turn(win_loss: float, *, weight: float = 1.0) -> TurnRecord:
 def three_moves() -> PlayedGame:
     """Black plays the centre of a 3x3 board, both pass: Black has all nine points, White a komi of 2."""
     rules = Rules().with_komi(2.0)
-    start = GameStart(rules=rules, x_size=3, y_size=3, stones=(), first_player=BLACK, draw_white_wins=0.25)
+    start = GameStart(3, 3, rules)
     return PlayedGame(
         start=start,
+        view=PlayerView(draw_white_wins=0.25),
         colours=[BLACK, WHITE, BLACK],
         points=[point_at(1, 1), PASS, PASS],
         first_turn=0,

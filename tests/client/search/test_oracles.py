@@ -17,6 +17,7 @@ from client.search.tree import ROOT
 from common.go.game import Game
 from common.go.points import from_vertex, position_of
 from common.go.rules import Rules
+from common.go.start import GameStart
 from common.precision import Precision
 from nets.evaluation.batch import Evaluator
 from nets.evaluation.evaluator import load_evaluator
@@ -109,7 +110,7 @@ def pruned_utility(pool: SearchPool) -> float:
 @pytest.mark.parametrize("name", CASES)
 def test_visit_by_visit(name: str) -> None:
     case = CASES[name]
-    game = Game(EDGE, EDGE, Rules.parse("tromp-taylor").with_komi(7.5))
+    game = Game(GameStart(EDGE, EDGE, Rules.parse("tromp-taylor").with_komi(7.5)))
     for vertex in case.moves.split():
         game.play(vertex)
     pool = SearchPool(evaluator(case.net), slots=1, max_visits=case.visits)

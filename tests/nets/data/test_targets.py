@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from common.derive import score_distributions
-from common.rows import GlobalInput, InputPlane, Rows, pack_planes
+from common.rows import GlobalInput, InputPlane, Rows
 from nets.architecture.heads import RowWeight, Target
 from nets.data.targets import Targets, apply_symmetry, draw_history, drop_history, make_batch
 from tests.nets.made_rows import in_larger_tensors, made_rows
+from tests.packing import pack_planes
 
 
 @pytest.mark.parametrize("symmetry", range(8))
