@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from common.rows import SCORE_MARGIN, GlobalInput
+from common.rows import SCORE_MARGIN
 from nets.architecture.config import Activation, NetConfig
 from nets.architecture.heads import Head, Source, heads_of
 from nets.architecture.layers import Act, Board, Conv, Norm, initialise, linear, pool, value_pool, wide
@@ -113,10 +113,12 @@ class ScoreBelief(nn.Module):
         width, mixtures, act = config.heads.belief, config.heads.mixtures, config.activation
         self.act = Act(act)
         self.linear_in = linear(inputs, width, act, 1.0, bias_scale=1.0)
+        self.komi_parity = config.inputs.komi_parity
         self.offset = nn.Parameter(torch.empty(width))
-        self.parity = nn.Parameter(torch.empty(width))
-        initialise(self.offset[:, None], act, 1.0, fan_in=inputs)
-        initialise(self.parity[:, None], act, 1.0, fan_in=inputs)
+        self.parity = None if self.komi_parity is None else nn.Parameter(torch.empty(width))
+        for parameter in (self.offset, self.parity):
+            if parameter is not None:
+                initialise(parameter[:, None], act, 1.0, fan_in=inputs)
         self.linear_out = linear(width, mixtures, Activation.IDENTITY, 0.5, bias_scale=0.1)
         self.linear_mix = linear(inputs, mixtures, Activation.IDENTITY, 1.0, bias_scale=0.2)
 
@@ -124,11 +126,12 @@ class ScoreBelief(nn.Module):
         middle = area + SCORE_MARGIN
         bins = torch.arange(-middle, middle, device=pooled.device)
         offset = 0.05 * (bins.to(pooled.dtype) + 0.5)
-        komi_parity = global_inputs[:, GlobalInput.KOMI_PARITY, None]
-        parity = (0.5 - torch.remainder(bins, 2)).to(pooled.dtype) * komi_parity
         hidden = self.linear_in(pooled)[:, None, :] + offset[:, None] * self.offset
-        hidden = self.act(hidden + parity[:, :, None] * self.parity)
-        components = torch.log_softmax(self.linear_out(hidden), 1)
+        if self.parity is not None:
+            komi_parity = global_inputs[:, self.komi_parity, None]
+            parity = (0.5 - torch.remainder(bins, 2)).to(pooled.dtype) * komi_parity
+            hidden = hidden + parity[:, :, None] * self.parity
+        components = torch.log_softmax(self.linear_out(self.act(hidden)), 1)
         weights = torch.log_softmax(self.linear_mix(pooled), 1)
         return torch.logsumexp(components + weights[:, None, :], 2)
 
@@ -136,7 +139,7 @@ class ScoreBelief(nn.Module):
 class ValueHead(nn.Module):
     """Outcome, scores and maps of one head set, from its projection of the trunk's end.
 
-    What only training needs is made of the trunk's end [N, C, H, W] itself and the global inputs [N, 19] besides.
+    What only training needs is made of the trunk's end [N, C, H, W] itself and the global inputs [N, G] besides.
     """
 
     def __init__(self, config: NetConfig) -> None:

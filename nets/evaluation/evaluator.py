@@ -24,6 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from common.encoders import encoder_of
+from common.inputs import V7, Inputs
 from common.precision import Precision
 from nets.architecture.model import Net
 from nets.evaluation.backends import (
@@ -39,7 +41,7 @@ from nets.evaluation.backends import (
 )
 from nets.evaluation.batch import Batch, Evaluator, Wait, new_batch
 from nets.evaluation.known_positions import KNOWN_ROWS, known_positions, repeated
-from nets.evaluation.orientation import Turn, common_edge, decode_rows, flat_points, gather_inputs, turn_of
+from nets.evaluation.orientation import Placement, common_edge, decode_rows, flat_points, gather_inputs, placement_of
 from nets.evaluation.outputs import UNKNOWN, VARIANCE_TIME, decoding_of
 from nets.evaluation.proving import NotProved, Proving, Way
 from nets.evaluation.self_test import FLOAT32, SIXTEEN_BITS, differences, objections
@@ -68,11 +70,11 @@ class UniformEvaluator:
     pass_alive_suicide = False
     lanes = 1
 
-    def __init__(self, length: int) -> None:
-        self.length = length
+    def __init__(self, length: int, inputs: Inputs = V7) -> None:
+        self.length, self.inputs = length, inputs
 
     def new_batch(self, capacity: int, *, ownership: bool = True) -> Batch:
-        return new_batch(capacity, self.length, ownership=ownership)
+        return new_batch(capacity, self.length, inputs=self.inputs, ownership=ownership)
 
     def submit(self, batch: Batch, count: int) -> Wait:
         self.run(batch, count)
@@ -98,7 +100,7 @@ class _Piece:
 
     batch: Batch
     rows: slice
-    turn: Turn
+    placement: Placement
     lane: Lane
     finished: bool = False
 
@@ -112,7 +114,7 @@ class NetEvaluator:
     def __init__(
         self, net: Net, backend: Backend, length: int, others: Iterator[Callable[[], Backend]] | None = None
     ) -> None:
-        self.length = length
+        self.length, self.inputs = length, net.config.inputs
         self.decoding = decoding_of(net.config)
         self.has_short_term_errors = self.decoding.has_variance_time
         self.pass_alive_suicide = net.config.pass_alive_suicide
@@ -135,16 +137,16 @@ class NetEvaluator:
         return len(self._backend.lanes)
 
     def new_batch(self, capacity: int, *, ownership: bool = True) -> Batch:
-        return new_batch(capacity, self.length, ownership=ownership)
+        return new_batch(capacity, self.length, inputs=self.inputs, ownership=ownership)
 
     def submit(self, batch: Batch, count: int) -> Wait:
-        piece, done = None, 0
-        edge = self._edge_for(batch.planes[:count])
+        piece, done, on_board = None, 0, batch.planes[:count, self.inputs.board]
+        edge = self._edge_for(on_board)
         while done < count:
             size = next(pieces(count - done, self._sizes))
             rows = slice(done, done + min(size, count - done))
             # boards are rectangles in the upper left corner, so the last point tells whether all points are there
-            shape = BatchShape(size, edge, bool(batch.planes[rows, 0, edge - 1, edge - 1].all()))
+            shape = BatchShape(size, edge, bool(on_board[rows, edge - 1, edge - 1].all()))
             if shape not in self._proved:
                 self._prove(shape)
             else:
@@ -161,9 +163,9 @@ class NetEvaluator:
             while not any(shape.full is full for shape in self._proved):
                 self._prove(BatchShape(next(pieces(KNOWN_ROWS, self._sizes)), self.length, full))
 
-    def _edge_for(self, planes: Planes) -> int:
-        """Edge of the tensors that ``planes`` are put into: that of the boards, if they were alike for a while."""
-        edge = common_edge(planes)
+    def _edge_for(self, on_board: Planes) -> int:
+        """Edge of the tensors that a batch is put into: that of the boards, if they were alike for a while."""
+        edge = common_edge(on_board)
         self._recurred = self._recurred + 1 if edge == self._edge else 1
         self._edge = edge
         return edge if self._recurred >= RECURRING else self.length
@@ -180,7 +182,7 @@ class NetEvaluator:
             self._finish_oldest()
         size = shape.rows
         count = max(size, KNOWN_ROWS)
-        batch = repeated(known_positions(shape.edge, full=shape.full), count)
+        batch = repeated(known_positions(self.inputs, shape.edge, full=shape.full), count)
         try:
             for start in range(0, count, size):
                 self._finish_up_to(self._launch(batch, slice(start, min(start + size, count)), shape))
@@ -202,7 +204,7 @@ class NetEvaluator:
         if isinstance(self._backend, TorchBackend) and not sixteen_bit:
             return
         edge, full = key = shape.edge, shape.full
-        known = known_positions(edge, full=full)
+        known = known_positions(self.inputs, edge, full=full)
         if key not in self._expected:
             expected = repeated(known, KNOWN_ROWS)
             backend = TorchBackend(self._net, edge, threads=1, sizes=(KNOWN_ROWS,))
@@ -218,11 +220,11 @@ class NetEvaluator:
         if not self._free:
             self._finish_oldest()
         lane, count = self._free[0], rows.stop - rows.start
-        planes, turn = front(lane.planes, shape), turn_of(batch.planes.shape[-1], shape.edge)
-        gather_inputs(flat_points(batch.planes[rows]), batch.symmetry[rows], turn, flat_points(planes))
+        planes, placement = front(lane.planes, shape), placement_of(batch.planes.shape[-1], shape.edge)
+        gather_inputs(flat_points(batch.planes[rows]), batch.symmetry[rows], placement, flat_points(planes))
         lane.global_inputs[:count] = batch.global_inputs[rows]
         lane.launch(shape)
-        piece = _Piece(batch, rows, turn, self._free.popleft())
+        piece = _Piece(batch, rows, placement, self._free.popleft())
         self._under_way.append(piece)
         return piece
 
@@ -242,7 +244,7 @@ class NetEvaluator:
             batch.global_inputs[rows],
             batch.symmetry[rows],
             batch.optimism[rows],
-            piece.turn,
+            piece.placement,
             self.decoding,
             batch.policy[rows],
             batch.win_loss[rows],
@@ -299,6 +301,10 @@ def make_evaluator(
 ) -> Evaluator:
     """The evaluator of a module, as `load_evaluator`; the module must not change afterwards."""
     net.eval()
+    try:
+        encoder_of(net.config.inputs)
+    except LookupError as error:
+        raise EvaluatorError(f"{net.config.name} cannot be evaluated: {error}") from error
     ways = _candidates(net, length, device, threads, precision)
     try:
         evaluator = NetEvaluator(net, _first_that_starts(ways, net.config.name, []), length, ways)

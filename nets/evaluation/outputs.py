@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from common.kernels import njit
-from common.rows import GlobalInput
 from nets.architecture.config import NetConfig
 from nets.architecture.heads import head_named
 from nets.files.grammar import DIRECT_SCORE_ERROR, ErrorFormula, capabilities_of
@@ -31,9 +30,7 @@ SCALARS: Final = (
 SCORE_MEAN, SCORE_STDEV, LEAD, VARIANCE_TIME, VALUE_ERROR, SCORE_ERROR = range(len(SCALARS))
 UNKNOWN: Final = -1.0
 """Stands for a quantity that the net does not put out (errors, variance time)."""
-KO_NOT_SIMPLE: Final = int(GlobalInput.KO_NOT_SIMPLE)
-TERRITORY_SCORING: Final = int(GlobalInput.TERRITORY_SCORING)
-"""Global inputs that tell whether a game can end without a result, as kernels take them."""
+_NOT_TOLD: Final = -1
 
 _DIRECT: Final = ErrorFormula.DIRECT.value
 _SQUARED: Final = ErrorFormula.SQUARED_SOFTPLUS.value
@@ -47,6 +44,9 @@ class Decoding(NamedTuple):
     has_variance_time: bool
     formula: int
     """Value of an `ErrorFormula`."""
+    ko_not_simple: int
+    territory_scoring: int
+    """Global inputs that tell whether a game can end without a result, `_NOT_TOLD` where the net has no such."""
 
 
 def decoding_of(config: NetConfig) -> Decoding:
@@ -56,7 +56,17 @@ def decoding_of(config: NetConfig) -> Decoding:
     formula = capabilities_of(config.version).error_formula
     if formula is ErrorFormula.DIRECT:
         multipliers[VALUE_ERROR], multipliers[SCORE_ERROR] = 1.0, DIRECT_SCORE_ERROR
-    return Decoding(multipliers, formula is not ErrorFormula.NONE, formula.value)
+    rules = (config.inputs.ko_not_simple, config.inputs.territory_scoring)
+    told = [_NOT_TOLD if index is None else index for index in rules]
+    return Decoding(multipliers, formula is not ErrorFormula.NONE, formula.value, *told)
+
+
+@njit(cache=True, nogil=True)
+def _can_be_void(global_inputs: Any, decoding: Any) -> bool:
+    """Whether the rules let a game end without a result; so it is where the inputs do not tell the ko rule."""
+    if decoding.ko_not_simple == _NOT_TOLD or global_inputs[decoding.ko_not_simple] == 0.0:
+        return True
+    return decoding.territory_scoring != _NOT_TOLD and global_inputs[decoding.territory_scoring] != 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -80,11 +90,11 @@ def short_term_error(raw: float, multiplier: float, formula: int) -> float:
 def decode_values(raw: Any, global_inputs: Any, decoding: Any, scalars: Any) -> tuple[float, float]:
     """Decode one row.
 
-    ``raw`` [3 + misc] are the outcome logits and the misc outputs in file order, ``global_inputs`` [19] the net's
+    ``raw`` [3 + misc] are the outcome logits and the misc outputs in file order, ``global_inputs`` [G] the net's
     inputs. Writes ``scalars`` [6] (score mean and lead times 1 - no result; the stdev given a result) and returns
     win - loss and the probability of no result.
     """
-    can_be_void = global_inputs[KO_NOT_SIMPLE] == 0.0 or global_inputs[TERRITORY_SCORING] != 0.0
+    can_be_void = _can_be_void(global_inputs, decoding)
     top = max(raw[0], raw[1])
     if can_be_void:
         top = max(top, raw[2])

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from common.inputs import V7
 from nets.architecture.config import (
     Activation,
     Attention,
@@ -358,9 +359,14 @@ def record_of(net: Net, name: str) -> NetRecord:
     """Fold a module into the records of a file called ``name``: exported heads only, branches and norms merged.
 
     The model version is the one that suits the net (`nets.architecture.config.written_version`); a net that was read
-    from an older file and keeps its outputs' older meaning keeps that version.
+    from an older file and keeps its outputs' older meaning keeps that version. NetFileError if no file can hold it.
     """
     config = net.config
+    if config.inputs != V7:
+        raise NetFileError(
+            f"{name}: a net file of KataGo's kind holds nets of inputs {V7.name!r} only, and this one has "
+            f"{config.inputs.name!r}; write it as .safetensors"
+        )
     version = config.version if config.version <= TRAINABLE_VERSION else written_version(config)
     capabilities = capabilities_of(version)
     policy = _save_policy(net.heads.policy, capabilities)

@@ -16,6 +16,7 @@ from common.rows import MAX_LENGTH, MIN_LENGTH
 from nets.architecture.config import NetConfig
 from nets.data import window
 from nets.data.passes import Augmentation
+from nets.data.targets import require_inputs_of_rows
 from nets.data.window import BucketConfig, WindowConfig
 from nets.training import averaging, optimizer
 from nets.training.averaging import AveragingConfig
@@ -63,6 +64,7 @@ class TrainConfig:
             raise ValueError(f"length, the edge of the tensor, must be {MIN_LENGTH} to {MAX_LENGTH}, not {self.length}")
         if not 0 <= self.validation_share < 1:
             raise ValueError("validation_share must be at least 0 and less than 1")
+        require_inputs_of_rows(self.net)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; ``from_json`` turns it back."""

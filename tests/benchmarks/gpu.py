@@ -96,8 +96,8 @@ def positions(rows: int, length: int, *, edges: Sequence[int] = (), ownership: b
 class Unchecked(NetEvaluator):
     """Uses what would fail the self-test as well, and cuts boards out at once."""
 
-    def _edge_for(self, planes: Planes) -> int:
-        return common_edge(planes)
+    def _edge_for(self, on_board: Planes) -> int:
+        return common_edge(on_board)
 
     def _check(self, batch: Batch, shape: BatchShape) -> None:
         """Pass."""

@@ -81,13 +81,13 @@ def test_score_belief_is_the_formula_of_the_spec(activation: Activation) -> None
     planes = torch.zeros(len(BOARDS), 22, LENGTH, LENGTH)
     for row, (width, height) in enumerate(BOARDS):
         planes[row, 0, :height, :width] = 1.0
-    board = Board.of(planes, full=False)
+    board = Board.of(planes[:, :1], full=False)
     trunk = board.cut(torch.randn(len(BOARDS), 16, LENGTH, LENGTH))
     inputs = torch.randn(len(BOARDS), 19)
     inputs[:, 18] = torch.tensor(PARITIES)
     with torch.no_grad():
         found = array(head(head.conv(trunk), board, training=(trunk, inputs))["score_belief"])
-        whole, some = Board.of(planes[:2], full=True), trunk[:2]
+        whole, some = Board.of(planes[:2, :1], full=True), trunk[:2]
         full = array(head(head.conv(some), whole, training=(some, inputs[:2]))["score_belief"])
     assert found.shape == (len(BOARDS), 2 * (49 + 60))
     np.testing.assert_allclose(full, found[:2], atol=1e-5)

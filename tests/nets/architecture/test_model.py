@@ -243,7 +243,7 @@ def test_a_value_head_cuts_its_maps_itself() -> None:
     """Whatever the trunk's end holds off board: maps of the trunk are 0 there, all else does not see it."""
     head = _cached("b2c16").heads.value
     planes, inputs = boards([(7, 7), (3, 5)], 7)
-    board = Board.of(planes, full=False)
+    board = Board.of(planes[:, :1], full=False)
     trunk = torch.randn(2, 16, 7, 7)
     with torch.no_grad():
         found = head(head.conv(trunk), board, training=(trunk, inputs))
@@ -269,14 +269,14 @@ def test_no_mask_where_boards_fill_the_tensor() -> None:
     masked, full = net.infer(planes, inputs), net.infer(planes, inputs, full=True)
     for key, value in full.items():
         torch.testing.assert_close(value, masked[key])
-    assert Board.of(planes, full=True).mask is None
+    assert Board.of(planes[:, :1], full=True).mask is None
 
 
 def test_batch_statistics_count_points_on_board() -> None:
     norm = Norm(3, gamma=True, statistics=True).train()
     x = torch.randn(2, 3, 5, 5, dtype=torch.float64)
     planes, _ = boards([(5, 5), (2, 3)], 5)
-    board = Board.of(planes.double(), full=False)
+    board = Board.of(planes[:, :1].double(), full=False)
     y = norm(x, board)
     on = torch.cat((x[0].flatten(1), x[1, :, :3, :2].flatten(1)), 1)
     std = (on.var(1, unbiased=False) + BATCH_NORM_EPSILON).sqrt()
@@ -291,7 +291,7 @@ def test_running_statistics_move_by_a_thousandth(way: str) -> None:
     """Architectures.md 3.4; a new net's first thousand batches are plainly averaged, so that no start is left over."""
     planes, _ = boards([(5, 5), (5, 5) if way == "full" else (2, 3)], 5)
     places = planes[:, 0].flatten().nonzero()[:, 0] if way == "packed" else None
-    board = Board.of(planes, full=way == "full", places=places)
+    board = Board.of(planes[:, :1], full=way == "full", places=places)
     x = 2.0 * torch.randn(2, 3, 5, 5) + 5.0
     points = x.transpose(0, 1)[:, planes[:, 0] > 0.0].double()
     mean, std = points.mean(1), (points.var(1, unbiased=False) + 1e-4).sqrt()
@@ -342,7 +342,7 @@ def test_points_on_board_alone_are_normed_in_training_as_masked_boards_are(activ
     weights, added = torch.randn_like(x), torch.randn(3, 6)
     found = []
     for norm, places in ((packed, planes[:, 0].flatten().nonzero()[:, 0]), (masked, None)):
-        board = Board.of(planes, full=False, places=places)
+        board = Board.of(planes[:, :1], full=False, places=places)
         assert norm.packs(board) is (norm is packed)
         values, summand = x.clone().requires_grad_(), added.clone().requires_grad_()
         y = preactivate(norm, Act(activation), values, board, summand if bias else None)

@@ -345,8 +345,8 @@ EDGES = integers(2, LENGTH)
 @given(lists(tuples(EDGES, EDGES) | EDGES.map(lambda edge: (edge, edge)), min_size=1, max_size=3))
 def test_common_edge(sizes: list[tuple[int, int]]) -> None:
     one_square = len(set(sizes)) == 1 and sizes[0][0] == sizes[0][1]
-    assert common_edge(boards(len(sizes), sizes).planes) == (sizes[0][0] if one_square else LENGTH)
-    assert common_edge(boards(1, sizes).planes[:0]) == LENGTH
+    assert common_edge(boards(len(sizes), sizes).planes[:, 0]) == (sizes[0][0] if one_square else LENGTH)
+    assert common_edge(boards(1, sizes).planes[:0, 0]) == LENGTH
 
 
 @pytest.mark.parametrize("edge", [2, 5, 6])
