@@ -167,6 +167,8 @@ class NetConfig:
     multipliers: Multipliers = DEFAULT_MULTIPLIERS
     inputs: Inputs = V7
     """What the net sees; other inputs than V7's are held by checkpoints and ``.safetensors`` alone."""
+    extra_heads: tuple[str, ...] = ()
+    """Heads of the table (`nets.architecture.heads`) that only nets have which name them."""
 
     def __post_init__(self) -> None:
         if self.second_heads and self.norm is not NormKind.ONE_NORM:
@@ -177,11 +179,16 @@ class NetConfig:
             raise ValueError(f"{self.name}: a net needs at least one block")
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; `from_json` turns it back. V7's inputs are left out, as before there were others."""
+        """Plain data; `from_json` turns it back.
+
+        V7's inputs and extra heads that there are not are left out, as before there were any.
+        """
         plain = dataclasses.asdict(self)
         plain["blocks"] = [_block_to_json(block) for block in self.blocks]
         if self.inputs == V7:
             del plain["inputs"]
+        if not self.extra_heads:
+            del plain["extra_heads"]
         return plain
 
     @staticmethod
@@ -201,6 +208,7 @@ class NetConfig:
                     "tip": TipKind(data["tip"]),
                     "multipliers": Multipliers(*data["multipliers"]),
                     "inputs": Inputs(**data["inputs"]) if "inputs" in data else V7,
+                    "extra_heads": tuple(data.get("extra_heads", ())),
                 }
             )
         except (KeyError, TypeError) as error:

@@ -48,7 +48,7 @@ def _channels(heads: tuple[Head, ...]) -> int:
 
 def _split(raw: Tensor, heads: tuple[Head, ...]) -> Outputs:
     """Cut [N, channels, ...] into one tensor per head; heads of one channel lose that axis."""
-    parts = torch.split(raw, [head.channels for head in heads], 1)
+    parts = (raw,) if len(heads) == 1 else torch.split(raw, [head.channels for head in heads], 1)
     return {head.name: part if head.channels > 1 else part[:, 0] for head, part in zip(heads, parts, strict=True)}
 
 
@@ -151,6 +151,10 @@ class ValueHead(nn.Module):
             for source in (Source.VALUE, Source.MISC, Source.MAP, Source.TRUNK)
             for exported in (True, False)
         }
+        if nowhere := [head.name for key in _NO_LAYER for head in groups[key]]:
+            raise ValueError(f"{config.name}: the value head has no layer for {nowhere[0]!r}")
+        self.outcome = groups[Source.VALUE, True]
+        self.maps = groups[Source.MAP, True]
         self.misc = groups[Source.MISC, True]
         self.training_misc = groups[Source.MISC, False]
         self.training_maps = groups[Source.MAP, False]
@@ -160,10 +164,10 @@ class ValueHead(nn.Module):
         self.act = Act(act)
         self.linear_hidden = linear(3 * sizes.value, sizes.hidden, act, 1.0, bias_scale=0.2)
         self.act_hidden = Act(act)
-        self.linear_value = linear(sizes.hidden, _channels(groups[Source.VALUE, True]), identity, 1.0, bias_scale=0.2)
+        self.linear_value = linear(sizes.hidden, _channels(self.outcome), identity, 1.0, bias_scale=0.2)
         self.linear_misc = linear(sizes.hidden, _channels(self.misc), identity, 1.0, bias_scale=0.2)
         self.linear_training = linear(sizes.hidden, _channels(self.training_misc), identity, 1.0, bias_scale=0.2)
-        self.conv_ownership = Conv(sizes.value, _channels(groups[Source.MAP, True]), 1, identity, 0.2)
+        self.conv_ownership = Conv(sizes.value, _channels(self.maps), 1, identity, 0.2)
         self.conv_training = Conv(sizes.value, _channels(self.training_maps), 1, identity, 0.2)
         self.conv_trunk = Conv(config.channels, _channels(self.trunk_maps), 1, identity, 0.2)
         self.belief = ScoreBelief(3 * sizes.value, config)
@@ -176,9 +180,9 @@ class ValueHead(nn.Module):
         maps = board.cut(self.act(self.norm(maps, board)))
         pooled = value_pool(maps, board)
         hidden = self.act_hidden(self.linear_hidden(pooled))
-        outputs = {"value": self.linear_value(hidden)}
+        outputs = _split(self.linear_value(hidden), self.outcome)
         outputs |= _split(self.linear_misc(hidden), self.misc)
-        outputs["ownership"] = board.cut(self.conv_ownership(maps))[:, 0]
+        outputs |= _split(board.cut(self.conv_ownership(maps)), self.maps)
         if training is not None:
             trunk, global_inputs = training
             outputs |= _split(self.linear_training(hidden), self.training_misc)
@@ -186,6 +190,10 @@ class ValueHead(nn.Module):
             outputs |= _split(board.cut(self.conv_trunk(trunk)), self.trunk_maps)
             outputs["score_belief"] = self.belief(pooled, wide(global_inputs), trunk.shape[2] * trunk.shape[3])
         return outputs
+
+
+_NO_LAYER: Final = ((Source.VALUE, False), (Source.TRUNK, True))
+"""Outcomes for training only, and maps of the trunk's end in inference: no net has had any."""
 
 
 class HeadSet(nn.Module):

@@ -40,7 +40,7 @@ class Batch:
     no_result: Float32s
     """[N] probability; 0 where the rules exclude it."""
     scalars: Float32s
-    """[N, 6] in the order of `nets.evaluation.outputs.SCALARS`; the next six are its columns."""
+    """[N, S] in the order of `nets.evaluation.outputs.SCALARS`, whose columns have names below."""
     ownership: Float32s
     """[N, L·L] -1 (opponent's) to 1 (own); [N, 0] in a batch that does not ask for it."""
 

@@ -24,6 +24,7 @@ from nets.architecture.config import (
     written_version,
 )
 from nets.architecture.head_layers import PolicyHead, ValueHead
+from nets.architecture.heads import Presence, heads_of
 from nets.architecture.layers import RMS_EPSILON, RUNNING_RATE, Conv, Norm
 from nets.architecture.model import Net
 from nets.files.descriptions import KEYWORDS, KINDS, TRAINABLE_VERSION, config_of
@@ -367,6 +368,9 @@ def record_of(net: Net, name: str) -> NetRecord:
             f"{name}: a net file of KataGo's kind holds nets of inputs {V7.name!r} only, and this one has "
             f"{config.inputs.name!r}; write it as .safetensors"
         )
+    for head in heads_of(config, training=False):
+        if head.presence is Presence.IF_NAMED:
+            raise NetFileError(f"{name}: KataGo's kind of net file cannot hold {head.name!r}; write it as .safetensors")
     version = config.version if config.version <= TRAINABLE_VERSION else written_version(config)
     capabilities = capabilities_of(version)
     policy = _save_policy(net.heads.policy, capabilities)
