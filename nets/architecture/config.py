@@ -430,9 +430,10 @@ def named(name: str) -> NetConfig:
 
 
 def written_version(config: NetConfig) -> int:
-    """The model version that a file of this net should have: the oldest whose engines read all that it tells.
+    """The model version that a file of this net should have: the oldest whose engines make use of all that it says.
 
-    Engines of version 15 skip the flag of pass-alive areas unread (model-format.md 3), and would play another net.
+    The flag of pass-alive areas is such a thing: engines of version 15 skip it unread (model-format.md 3), and would
+    play as if the net were another.
     """
     newest = (
         config.has_transformers
