@@ -24,7 +24,7 @@ from nets.training.losses import RECIPES, Recipe
 from nets.training.optimizer import OptimizerConfig
 
 
-class Precision(StrEnum):
+class Arithmetic(StrEnum):
     """Arithmetic of the trunk; heads and loss are always in float32."""
 
     AUTO = "auto"
@@ -52,7 +52,7 @@ class TrainConfig:
     augmentation: Augmentation = field(default_factory=Augmentation)
     validation_share: float = 0.0
     """Share of the files, chosen by their names, that is not trained on; losses on it are reported after each epoch."""
-    precision: Precision = Precision.AUTO
+    precision: Arithmetic = Arithmetic.AUTO
     """In a checkpoint, the one that the training has: ``AUTO`` only before its first step."""
     chunk_bytes: int = 512 << 20
     """Memory for the rows that are shuffled together; as much again is for those that are read meanwhile."""
@@ -82,7 +82,7 @@ class TrainConfig:
         try:
             values["net"] = NetConfig.from_json(values["net"])
             values["optimizer"] = _optimizer(values["optimizer"])
-            values["precision"] = Precision(values["precision"])
+            values["precision"] = Arithmetic(values["precision"])
             for name, kind in _PARTS.items():
                 values[name] = kind(**values[name])
             return cls(**values)

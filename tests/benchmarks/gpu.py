@@ -380,7 +380,7 @@ def trainer_of(
     from nets.data.files import DataFolder
     from nets.data.window import BucketConfig, WindowConfig
     from nets.training.checkpoint import CheckpointFolder
-    from nets.training.config import Precision, recipe_config
+    from nets.training.config import Arithmetic, recipe_config
     from nets.training.trainer import Trainer
 
     data = folder / "data"
@@ -393,7 +393,7 @@ def trainer_of(
         "paper" if "-bn" in name and "bnh" not in name else "today",
         named(name),
         batch=batch,
-        precision=Precision(precision),
+        precision=Arithmetic(precision),
         limit_reuse=False,
         window=WindowConfig(min_rows=batch),
         bucket=BucketConfig(samples_per_epoch=10**9),
