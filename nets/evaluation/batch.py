@@ -1,6 +1,6 @@
 """The contract between search and nets: a batch of positions that the caller owns, and what evaluates it.
 
-Arrays and a protocol, no torch; implementations are in `nets.evaluation.evaluator`.
+Arrays and a protocol, no torch; implementations are `nets.evaluation.evaluator` and `nets.evaluation.uniform`.
 """
 
 from __future__ import annotations
@@ -94,8 +94,16 @@ def new_batch(capacity: int, length: int, *, inputs: Inputs = V7, ownership: boo
     )
 
 
+class EvaluatorError(RuntimeError):
+    """The net cannot be evaluated on this device; the text says what to do."""
+
+
 Wait = Callable[[], None]
 """Waits until the outputs of what was submitted are in their batch. EvaluatorError if the net fails."""
+
+
+def nothing_to_wait_for() -> None:
+    """The `Wait` of what was evaluated at once."""
 
 
 class Evaluator(Protocol):

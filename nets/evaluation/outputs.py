@@ -64,7 +64,7 @@ def _can_be_void(global_inputs: Any, decoding: Any) -> bool:
     """Whether the rules let a game end without a result; so it is where the inputs do not tell the ko rule."""
     if decoding.ko_not_simple == _NOT_TOLD or global_inputs[decoding.ko_not_simple] == 0.0:
         return True
-    return decoding.territory_scoring != _NOT_TOLD and global_inputs[decoding.territory_scoring] != 0.0
+    return bool(decoding.territory_scoring != _NOT_TOLD and global_inputs[decoding.territory_scoring] != 0.0)
 
 
 @njit(cache=True, nogil=True)

@@ -22,8 +22,8 @@ from nets.architecture.config import NetConfig, named
 from nets.architecture.model import Net
 from nets.evaluation import backends
 from nets.evaluation.backends import CudaBackend, OpenVinoBackend, TorchBackend
-from nets.evaluation.batch import Batch
-from nets.evaluation.evaluator import EvaluatorError, NetEvaluator, make_evaluator
+from nets.evaluation.batch import Batch, EvaluatorError
+from nets.evaluation.evaluator import NetEvaluator, make_evaluator
 from nets.files.grammar import NetFileError
 from nets.training.config import TrainConfig
 from nets.training.export import export_net, load_net
@@ -67,7 +67,7 @@ def net_of(inputs: Inputs = TOY) -> Net:
     net = Net(config_of(inputs)).eval()
     with torch.no_grad():
         for parameter in net.parameters():
-            parameter += 0.1 * torch.randn_like(parameter)  # fresh nets have layers of zeros
+            parameter.add_(0.1 * torch.randn_like(parameter))  # fresh nets have layers of zeros
     return net
 
 

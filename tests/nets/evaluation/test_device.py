@@ -127,11 +127,11 @@ def test_batches_under_way_on_a_device(monkeypatch: pytest.MonkeyPatch, name: st
     evaluator = NetEvaluator(net, backend, 7)
     for again in range(2):  # the first time, graphs are recorded and proved in between
         waits = [evaluator.submit(batch, len(batch.symmetry)) for batch in found]
-        assert len(evaluator._under_way) == again + 1 <= evaluator.lanes == 2
+        assert len(evaluator._pipeline._under_way) == again + 1 <= evaluator.lanes == 2
         assert bool(stream.pending) is not at_once
         for wait in waits:
             wait()
-        assert not evaluator._under_way
+        assert not evaluator._pipeline._under_way
         for mine, other in zip(found, wanted, strict=True):
             assert max(gpu.differences(mine, other).values()) < 1e-4
             for array in (mine.policy, mine.win_loss, mine.no_result, mine.scalars, mine.ownership):
