@@ -218,7 +218,7 @@ def test_every_term_has_a_formula_here() -> None:
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_term(name: str, rows: Rows, batch: RowBatch) -> None:
+def test_each_term_is_its_formula_row_by_row(name: str, rows: Rows, batch: RowBatch) -> None:
     outputs = made_outputs()
     losses = Losses(NET, EVERY_TERM)
     values = losses.formulas(outputs, Targets(batch, torch.float64))
