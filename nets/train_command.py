@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import functools
 import shlex
 import signal
 import time
@@ -24,16 +25,19 @@ from nets.architecture.model import Net
 from nets.command_line import command, device_of, output_folder, share
 from nets.data.files import DataFolder, any_rows, no_rows
 from nets.training.checkpoint import CheckpointFolder
-from nets.training.config import MAX_BATCH, Precision, TrainConfig, recipe_config
+from nets.training.config import MAX_BATCH, Arithmetic, TrainConfig, recipe_config
 from nets.training.export import load_net
 from nets.training.losses import RECIPES, all_terms
 from nets.training.metrics import JsonLines
 from nets.training.optimizer import SCHEDULES, Kind
 from nets.training.places import CHECKPOINTS
 from nets.training.processes import Processes, join_processes, leave_processes
-from nets.training.trainer import Outcome, SliceReport, Trainer
+from nets.training.trainer import SliceEnd, SliceReport, Trainer
 
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+Say = Callable[[str], None]
+"""Shows a line to people."""
 
 
 def add_train(commands: Any) -> None:
@@ -63,9 +67,9 @@ def add_train(commands: Any) -> None:
     train.add_argument("--no-warmup", action="store_true", help="the full learning rate from the start")
     train.add_argument(
         "--precision",
-        type=Precision,
-        choices=list(Precision),
-        default=Precision.AUTO,
+        type=Arithmetic,
+        choices=list(Arithmetic),
+        default=Arithmetic.AUTO,
         help="of the trunk; auto is what this device trains the net in faster, chosen at the first step and then kept",
     )
     train.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="cpu, cuda or cuda:N")
@@ -187,67 +191,91 @@ def _length(options: argparse.Namespace, folder: DataFolder) -> int:
 
 
 def _train_on(trainer: Trainer, options: argparse.Namespace, processes: Processes) -> int:
-    """Slices, checkpoints and exports until all samples are trained or data is wanting.
+    """Train until all samples are trained, data is wanting, or a signal says so; save, and tell what there is now.
 
-    Ctrl-C and SIGTERM save and end.
+    Returns the exit code, which is 1 where there are too few rows to train on.
     """
-    stopped: list[bool] = []
-    enough = True
-    previous = {number: signal.signal(number, lambda *_: stopped.append(True)) for number in _STOP_SIGNALS}
-    say: Callable[..., None] = print if processes.is_first else lambda *_, **__: None
-    try:
-        if trainer.resume():
-            say(f"resumed at {trainer.samples:,} samples")
-            for change in trainer.changes:
-                say(f"changed since then: {change}")
-        elif processes.is_first and trainer.metrics is not None:
-            trainer.metrics.cut_after(0)  # lines of a training that ended before its first checkpoint
+    say: Say = functools.partial(print, flush=True) if processes.is_first else lambda _: None
+    with _stop_signals() as stopped, _saved_if_files_fail(trainer):
+        _resume(trainer, say)
         if trainer.samples >= options.samples:
             say(f"nothing to do: --samples {options.samples:,} includes what is trained already")
             return 0
-        saved = time.monotonic()
-        while trainer.samples < options.samples:
-            wanted = -(-(options.samples - trainer.samples) // options.batch)
-            report = trainer.run(
-                max_steps=min(options.slice_steps, wanted),
-                max_seconds=options.checkpoint_seconds,
-                stop=lambda: bool(stopped),
-            )
-            if report.steps:
-                say(_line(report), flush=True)
-            if report.validation:
-                say(f"{report.samples:>12,} samples  validation {_shown(report.validation)}", flush=True)
-            if report.outcome is Outcome.EPOCH_DONE:  # the net first: after a kill in between, the epoch ends again
-                name = f"{trainer.config.net.name}-s{trainer.samples}-d{trainer.rows}"
-                (options.output / "nets").mkdir(parents=True, exist_ok=True)
-                trainer.export(options.output / "nets" / f"{name}.bin.gz", name=name)
-            if report.outcome is Outcome.EPOCH_DONE or time.monotonic() - saved >= options.checkpoint_seconds:
-                trainer.save()
-                saved = time.monotonic()
-            if report.outcome in (Outcome.FEW_ROWS, Outcome.BUCKET_EMPTY):
-                say(f"{report.outcome}: {_what_is_wanting(trainer, report)}; add rows and run again")
-                enough = report.outcome is not Outcome.FEW_ROWS
-                break
-            elif report.outcome is Outcome.STOPPED:
-                say("stopped; run again to go on")
-                break
+        end = _train_slices(trainer, options, stopped, say)
         checkpoint = trainer.save() if trainer.samples else None  # of nothing, it would only bind the folder to a net
         if checkpoint is not None:
             say(_where(trainer, checkpoint, options.output))
-    except (OSError, RowsError):  # such as a network disk that is away: what was trained is not lost
+    return 1 if end is SliceEnd.FEW_ROWS else 0
+
+
+@contextmanager
+def _stop_signals() -> Iterator[Callable[[], bool]]:
+    """Within, Ctrl-C and SIGTERM are heard only by what is given: whether there was one."""
+    heard: list[int] = []
+    previous = {number: signal.signal(number, lambda number, _: heard.append(number)) for number in _STOP_SIGNALS}
+    try:
+        yield lambda: bool(heard)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _saved_if_files_fail(trainer: Trainer) -> Iterator[None]:
+    """What was trained is not lost if files fail, such as those of a network disk that is away."""
+    try:
+        yield
+    except (OSError, RowsError):
         with suppress(OSError):
             if trainer.epoch_left > 0:  # an epoch that has ended is saved already, or its net is not written yet
                 trainer.save()
         raise
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-    return 0 if enough else 1
+
+
+def _resume(trainer: Trainer, say: Say) -> None:
+    """Take up the training that is in the folder, if there is one."""
+    if trainer.resume():
+        say(f"resumed at {trainer.samples:,} samples")
+        for change in trainer.changes:
+            say(f"changed since then: {change}")
+    elif trainer.processes.is_first and trainer.metrics is not None:
+        trainer.metrics.cut_after(0)  # lines of a training that ended before its first checkpoint
+
+
+def _train_slices(
+    trainer: Trainer, options: argparse.Namespace, stopped: Callable[[], bool], say: Say
+) -> SliceEnd | None:
+    """Train, with checkpoints, and a net after each epoch; what ended it before all samples were trained, or None."""
+    saved = time.monotonic()
+    while trainer.samples < options.samples:
+        wanted = -(-(options.samples - trainer.samples) // options.batch)
+        report = trainer.run(
+            max_steps=min(options.slice_steps, wanted), max_seconds=options.checkpoint_seconds, stop=stopped
+        )
+        _tell(report, say)
+        if report.outcome is SliceEnd.EPOCH_DONE:  # the net first: after a kill in between, the epoch ends again
+            _export(trainer, options.output / "nets")
+        if report.outcome is SliceEnd.EPOCH_DONE or time.monotonic() - saved >= options.checkpoint_seconds:
+            trainer.save()
+            saved = time.monotonic()
+        if report.outcome in (SliceEnd.FEW_ROWS, SliceEnd.BUCKET_EMPTY):
+            say(f"{report.outcome}: {_what_is_wanting(trainer, report)}; add rows and run again")
+            return report.outcome
+        if report.outcome is SliceEnd.STOPPED:
+            say("stopped; run again to go on")
+            return report.outcome
+    return None
+
+
+def _export(trainer: Trainer, folder: Path) -> None:
+    name = f"{trainer.config.net.name}-s{trainer.samples}-d{trainer.rows}"
+    folder.mkdir(parents=True, exist_ok=True)
+    trainer.export(folder / f"{name}.bin.gz", name=name)
 
 
 def _what_is_wanting(trainer: Trainer, report: SliceReport) -> str:
     config = trainer.config
-    if report.outcome is Outcome.BUCKET_EMPTY:
+    if report.outcome is SliceEnd.BUCKET_EMPTY:
         level = trainer.bucket.level if trainer.bucket else 0.0
         return (
             f"of the {config.bucket.samples_per_epoch:,} samples of an epoch, {level:,.0f} may be trained; each row "
@@ -270,8 +298,12 @@ def _where(trainer: Trainer, checkpoint: Path, output: Path) -> str:
     return f"{text}\nno net file holds these samples yet; to write one: {command}"
 
 
-def _line(report: SliceReport) -> str:
-    return f"{report.samples:>12,} samples  {_shown(report.losses)}  {report.samples_per_second:,.0f}/s"
+def _tell(report: SliceReport, say: Say) -> None:
+    if report.steps:
+        rate = f"{report.samples_per_second:,.0f}/s"
+        say(f"{report.samples:>12,} samples  {_shown(report.losses)}  {rate}")
+    if report.validation:
+        say(f"{report.samples:>12,} samples  validation {_shown(report.validation)}")
 
 
 def _shown(losses: Mapping[str, float]) -> str:

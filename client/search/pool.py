@@ -46,6 +46,7 @@ from client.search.utility import score_table
 from client.search.values import Values
 from client.search.weights import student_table
 from common.go.points import point_of, position_of
+from common.inputs import V7
 from nets.evaluation.batch import Batch, Evaluator
 
 FloatArray = npt.NDArray[np.float64]
@@ -109,6 +110,8 @@ class SearchPool:
     def __init__(self, evaluator: Evaluator, *, slots: int, max_visits: int, leaves: int = 1) -> None:
         if min(slots, max_visits, leaves) < 1:
             raise ValueError(f"slots, max_visits and leaves must be at least 1, not {slots}, {max_visits}, {leaves}")
+        if evaluator.inputs != V7:
+            raise ValueError(f"the search encodes inputs {V7.name!r}, and the net has {evaluator.inputs.name!r}")
         self.evaluator = evaluator
         self.length = evaluator.length
         self.max_visits = max_visits

@@ -1,8 +1,7 @@
 """What a net is: one frozen description from which the module is built, written into checkpoints and net files.
 
 Knows the sizes and the names of the field's nets; knows nothing of tensors. Sizes: spec architectures.md 1.1 and 1.2,
-suffixes: 1.3. A description read from a file (`nets.files.descriptions.config_of`) is an ordinary `NetConfig` as
-well.
+suffixes: 1.3. A description read from a file (`nets.files.descriptions.config_of`) is an ordinary `NetConfig` as well.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+from common.inputs import V7, Inputs
 
 CONVOLUTIONAL_VERSION: Final = 15
 """Model version of nets whose every part engines have known since December 2023."""
@@ -164,6 +165,10 @@ class NetConfig:
     """Pass-alive areas on input planes are to be computed as if multi-stone suicide were legal."""
     version: int = CONVOLUTIONAL_VERSION
     multipliers: Multipliers = DEFAULT_MULTIPLIERS
+    inputs: Inputs = V7
+    """What the net sees; other inputs than V7's are held by checkpoints and ``.safetensors`` alone."""
+    extra_heads: tuple[str, ...] = ()
+    """Heads of the table (`nets.architecture.heads`) that only nets have which name them."""
 
     def __post_init__(self) -> None:
         if self.second_heads and self.norm is not NormKind.ONE_NORM:
@@ -174,9 +179,16 @@ class NetConfig:
             raise ValueError(f"{self.name}: a net needs at least one block")
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; `from_json` turns it back."""
+        """Plain data; `from_json` turns it back.
+
+        V7's inputs and extra heads that there are not are left out, as before there were any.
+        """
         plain = dataclasses.asdict(self)
         plain["blocks"] = [_block_to_json(block) for block in self.blocks]
+        if self.inputs == V7:
+            del plain["inputs"]
+        if not self.extra_heads:
+            del plain["extra_heads"]
         return plain
 
     @staticmethod
@@ -195,6 +207,8 @@ class NetConfig:
                     "activation": Activation(data["activation"]),
                     "tip": TipKind(data["tip"]),
                     "multipliers": Multipliers(*data["multipliers"]),
+                    "inputs": Inputs(**data["inputs"]) if "inputs" in data else V7,
+                    "extra_heads": tuple(data.get("extra_heads", ())),
                 }
             )
         except (KeyError, TypeError) as error:
@@ -416,9 +430,10 @@ def named(name: str) -> NetConfig:
 
 
 def written_version(config: NetConfig) -> int:
-    """The model version that a file of this net should have: the oldest whose engines read all that it tells.
+    """The model version that a file of this net should have: the oldest whose engines make use of all that it says.
 
-    Engines of version 15 skip the flag of pass-alive areas unread (model-format.md 3), and would play another net.
+    The flag of pass-alive areas is such a thing: engines of version 15 skip it unread (model-format.md 3), and would
+    play as if the net were another.
     """
     newest = (
         config.has_transformers

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from common.rows import SCORE_MARGIN, GlobalInput
+from common.rows import SCORE_MARGIN
 from nets.architecture.config import Activation, NetConfig
 from nets.architecture.heads import Head, Source, heads_of
 from nets.architecture.layers import Act, Board, Conv, Norm, initialise, linear, pool, value_pool, wide
@@ -48,7 +48,7 @@ def _channels(heads: tuple[Head, ...]) -> int:
 
 def _split(raw: Tensor, heads: tuple[Head, ...]) -> Outputs:
     """Cut [N, channels, ...] into one tensor per head; heads of one channel lose that axis."""
-    parts = torch.split(raw, [head.channels for head in heads], 1)
+    parts = (raw,) if len(heads) == 1 else torch.split(raw, [head.channels for head in heads], 1)
     return {head.name: part if head.channels > 1 else part[:, 0] for head, part in zip(heads, parts, strict=True)}
 
 
@@ -113,10 +113,12 @@ class ScoreBelief(nn.Module):
         width, mixtures, act = config.heads.belief, config.heads.mixtures, config.activation
         self.act = Act(act)
         self.linear_in = linear(inputs, width, act, 1.0, bias_scale=1.0)
+        self.komi_parity = config.inputs.komi_parity
         self.offset = nn.Parameter(torch.empty(width))
-        self.parity = nn.Parameter(torch.empty(width))
-        initialise(self.offset[:, None], act, 1.0, fan_in=inputs)
-        initialise(self.parity[:, None], act, 1.0, fan_in=inputs)
+        self.parity = None if self.komi_parity is None else nn.Parameter(torch.empty(width))
+        for parameter in (self.offset, self.parity):
+            if parameter is not None:
+                initialise(parameter[:, None], act, 1.0, fan_in=inputs)
         self.linear_out = linear(width, mixtures, Activation.IDENTITY, 0.5, bias_scale=0.1)
         self.linear_mix = linear(inputs, mixtures, Activation.IDENTITY, 1.0, bias_scale=0.2)
 
@@ -124,11 +126,12 @@ class ScoreBelief(nn.Module):
         middle = area + SCORE_MARGIN
         bins = torch.arange(-middle, middle, device=pooled.device)
         offset = 0.05 * (bins.to(pooled.dtype) + 0.5)
-        komi_parity = global_inputs[:, GlobalInput.KOMI_PARITY, None]
-        parity = (0.5 - torch.remainder(bins, 2)).to(pooled.dtype) * komi_parity
         hidden = self.linear_in(pooled)[:, None, :] + offset[:, None] * self.offset
-        hidden = self.act(hidden + parity[:, :, None] * self.parity)
-        components = torch.log_softmax(self.linear_out(hidden), 1)
+        if self.parity is not None:
+            komi_parity = global_inputs[:, self.komi_parity, None]
+            parity = (0.5 - torch.remainder(bins, 2)).to(pooled.dtype) * komi_parity
+            hidden = hidden + parity[:, :, None] * self.parity
+        components = torch.log_softmax(self.linear_out(self.act(hidden)), 1)
         weights = torch.log_softmax(self.linear_mix(pooled), 1)
         return torch.logsumexp(components + weights[:, None, :], 2)
 
@@ -136,7 +139,7 @@ class ScoreBelief(nn.Module):
 class ValueHead(nn.Module):
     """Outcome, scores and maps of one head set, from its projection of the trunk's end.
 
-    What only training needs is made of the trunk's end [N, C, H, W] itself and the global inputs [N, 19] besides.
+    What only training needs is made of the trunk's end [N, C, H, W] itself and the global inputs [N, G] besides.
     """
 
     def __init__(self, config: NetConfig) -> None:
@@ -148,6 +151,10 @@ class ValueHead(nn.Module):
             for source in (Source.VALUE, Source.MISC, Source.MAP, Source.TRUNK)
             for exported in (True, False)
         }
+        if nowhere := [head.name for key in _NO_LAYER for head in groups[key]]:
+            raise ValueError(f"{config.name}: the value head has no layer for {nowhere[0]!r}")
+        self.outcome = groups[Source.VALUE, True]
+        self.maps = groups[Source.MAP, True]
         self.misc = groups[Source.MISC, True]
         self.training_misc = groups[Source.MISC, False]
         self.training_maps = groups[Source.MAP, False]
@@ -157,10 +164,10 @@ class ValueHead(nn.Module):
         self.act = Act(act)
         self.linear_hidden = linear(3 * sizes.value, sizes.hidden, act, 1.0, bias_scale=0.2)
         self.act_hidden = Act(act)
-        self.linear_value = linear(sizes.hidden, _channels(groups[Source.VALUE, True]), identity, 1.0, bias_scale=0.2)
+        self.linear_value = linear(sizes.hidden, _channels(self.outcome), identity, 1.0, bias_scale=0.2)
         self.linear_misc = linear(sizes.hidden, _channels(self.misc), identity, 1.0, bias_scale=0.2)
         self.linear_training = linear(sizes.hidden, _channels(self.training_misc), identity, 1.0, bias_scale=0.2)
-        self.conv_ownership = Conv(sizes.value, _channels(groups[Source.MAP, True]), 1, identity, 0.2)
+        self.conv_ownership = Conv(sizes.value, _channels(self.maps), 1, identity, 0.2)
         self.conv_training = Conv(sizes.value, _channels(self.training_maps), 1, identity, 0.2)
         self.conv_trunk = Conv(config.channels, _channels(self.trunk_maps), 1, identity, 0.2)
         self.belief = ScoreBelief(3 * sizes.value, config)
@@ -173,9 +180,9 @@ class ValueHead(nn.Module):
         maps = board.cut(self.act(self.norm(maps, board)))
         pooled = value_pool(maps, board)
         hidden = self.act_hidden(self.linear_hidden(pooled))
-        outputs = {"value": self.linear_value(hidden)}
+        outputs = _split(self.linear_value(hidden), self.outcome)
         outputs |= _split(self.linear_misc(hidden), self.misc)
-        outputs["ownership"] = board.cut(self.conv_ownership(maps))[:, 0]
+        outputs |= _split(board.cut(self.conv_ownership(maps)), self.maps)
         if training is not None:
             trunk, global_inputs = training
             outputs |= _split(self.linear_training(hidden), self.training_misc)
@@ -183,6 +190,10 @@ class ValueHead(nn.Module):
             outputs |= _split(board.cut(self.conv_trunk(trunk)), self.trunk_maps)
             outputs["score_belief"] = self.belief(pooled, wide(global_inputs), trunk.shape[2] * trunk.shape[3])
         return outputs
+
+
+_NO_LAYER: Final = ((Source.VALUE, False), (Source.TRUNK, True))
+"""Outcomes for training only, and maps of the trunk's end in inference: no net has had any."""
 
 
 class HeadSet(nn.Module):

@@ -206,12 +206,22 @@ class Term:
     """Where the Huber loss turns linear; 0 for terms that have none."""
 
 
+class Presence(enum.Enum):
+    """Which nets have a head."""
+
+    ALWAYS = enum.auto()
+    WITH_Q_VALUES = enum.auto()
+    """Those whose ``NetConfig.q_values`` is set."""
+    IF_NAMED = enum.auto()
+    """Those whose ``NetConfig.extra_heads`` names it: nets that are there already stay what they are."""
+
+
 @dataclass(frozen=True)
 class Head:
     """One output. ``column`` is its place among the exported outputs of its source, None for training-only outputs.
 
     ``since`` is the first model version with this output in the file. ``multiplier`` is a field of
-    `nets.architecture.config.Multipliers`, or None for 1. ``optional`` outputs exist only in nets with Q values.
+    `nets.architecture.config.Multipliers`, or None for 1.
     """
 
     name: str
@@ -223,7 +233,7 @@ class Head:
     column: int | None = None
     since: int = 8
     multiplier: str | None = None
-    optional: bool = False
+    presence: Presence = Presence.ALWAYS
 
     @property
     def exported(self) -> bool:
@@ -252,7 +262,7 @@ def _td_score(name: str, target: Target) -> Head:
     return Head(name, Shape.SCALAR, Source.MISC, unit, view, (term,), multiplier="td_score")
 
 
-HEADS: Final[tuple[Head, ...]] = (
+_TABLE: Final = (
     Head(
         "policy",
         Shape.MOVES,
@@ -293,7 +303,7 @@ HEADS: Final[tuple[Head, ...]] = (
         (Term("q_win_loss", Loss.Q_WIN_LOSS, Target.Q_VALUES, RowWeight.ONE, today=1.5),),
         column=2,
         since=16,
-        optional=True,
+        presence=Presence.WITH_Q_VALUES,
     ),
     Head(
         "q_score",
@@ -305,7 +315,7 @@ HEADS: Final[tuple[Head, ...]] = (
         column=3,
         since=16,
         multiplier="score_mean",
-        optional=True,
+        presence=Presence.WITH_Q_VALUES,
     ),
     Head(
         "value",
@@ -452,18 +462,27 @@ HEADS: Final[tuple[Head, ...]] = (
 )
 
 
-def head_named(name: str) -> Head:
-    """The head of that name. KeyError if there is none."""
-    return _BY_NAME[name]
+HEADS: Final[dict[str, Head]] = {head.name: head for head in _TABLE}
+"""The table, by name. All that nets, losses, metrics and files know of outputs is asked of it when it is needed."""
 
 
 def heads_of(config: NetConfig, *, training: bool) -> tuple[Head, ...]:
-    """The outputs that a net of ``config`` has, in table order; ``training`` adds those that files do not hold."""
-    return tuple(
-        head
-        for head in HEADS
-        if (not head.optional or config.q_values) and (config.version >= head.since if head.exported else training)
-    )
+    """The outputs that a net of ``config`` has, in table order; ``training`` adds those that files do not hold.
+
+    ValueError if it names a head that is none.
+    """
+    if unknown := sorted(set(config.extra_heads) - HEADS.keys()):
+        raise ValueError(f"{config.name}: no head is called {unknown[0]!r}")
+    present = [head for head in HEADS.values() if _is_in(config, head)]
+    return tuple(head for head in present if (config.version >= head.since if head.exported else training))
+
+
+def _is_in(config: NetConfig, head: Head) -> bool:
+    return {
+        Presence.ALWAYS: True,
+        Presence.WITH_Q_VALUES: config.q_values,
+        Presence.IF_NAMED: head.name in config.extra_heads,
+    }[head.presence]
 
 
 def output_shape(head: Head, length: int) -> tuple[int, ...]:
@@ -478,6 +497,3 @@ def output_shape(head: Head, length: int) -> tuple[int, ...]:
         Shape.FOUR_MAPS: (4, length, length),
         Shape.SCORE_BINS: (score_bins(length),),
     }[head.shape]
-
-
-_BY_NAME: Final = {head.name: head for head in HEADS}

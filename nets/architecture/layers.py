@@ -46,14 +46,15 @@ class Board(NamedTuple):
     """[K] where the points on board are among all N·H·W, if known; see `pack`."""
 
     @staticmethod
-    def of(planes: Tensor, *, full: bool, places: Tensor | None = None) -> Board:
-        """From the input planes [N, 22, H, W]; ``full`` asserts, unchecked, that plane 0 is 1 everywhere.
+    def of(on_board: Tensor, *, full: bool, places: Tensor | None = None) -> Board:
+        """From ``on_board`` [N, 1, H, W], which is 1 on the boards and 0 elsewhere.
 
-        So do ``places`` that it is 1 there and nowhere else. To look for them here would make a GPU wait.
+        Unchecked, since a look would make a GPU wait: ``full`` says that it is 1 everywhere (then only its height and
+        width are read); ``places``, if given, are the points where it is 1.
         """
         if full:
-            return Board(None, float(planes.shape[2] * planes.shape[3]))
-        mask = wide(planes[:, 0:1])
+            return Board(None, float(on_board.shape[2] * on_board.shape[3]))
+        mask = wide(on_board)
         return Board(mask, mask.sum((2, 3)), places)
 
     def cut(self, x: Tensor) -> Tensor:

@@ -11,7 +11,6 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
 from nets.architecture.blocks import make_trunk
 from nets.architecture.config import NetConfig, NormKind, TipKind
 from nets.architecture.head_layers import HeadSet, Outputs, Projected
@@ -25,16 +24,16 @@ TWO_SETS: Final = (0.2, 0.8)
 class Net(nn.Module):
     """A policy and value net for boards of any size up to the tensor's.
 
-    ``planes`` are [N, 22, L, L] with plane 0 the mask of the board, ``global_inputs`` [N, 19]. Heads are computed in
-    float32 even under autocast.
+    ``planes`` [N, P, L, L] and ``global_inputs`` [N, G] are as ``config.inputs`` says. Heads are computed in float32
+    even under autocast.
     """
 
     def __init__(self, config: NetConfig) -> None:
         super().__init__()
         self.config = config
-        c, act = config.channels, config.activation
-        self.conv_planes = Conv(NUM_PLANES, c, config.input_kernel, act, 0.8)
-        self.linear_globals = linear(NUM_GLOBAL_INPUTS, c, act, 0.6)
+        c, act, inputs = config.channels, config.activation, config.inputs
+        self.conv_planes = Conv(inputs.planes, c, config.input_kernel, act, 0.8)
+        self.linear_globals = linear(inputs.globals, c, act, 0.6) if inputs.globals else None
         self.blocks = make_trunk(config)
         self.tip = _make_tip(config)
         self.act_tip = Act(act)
@@ -55,7 +54,7 @@ class Net(nn.Module):
         ``full`` asserts that every board of the batch fills the tensor (unchecked); it saves all work on masks.
         ``places`` [K], where the points on board are among all N·L·L, makes norms with statistics faster in training.
         """
-        board = Board.of(planes, full=full, places=places)
+        board = Board.of(self.on_board(planes), full=full, places=places)
         trunk = self._trunk(planes, global_inputs, board)
         with torch.autocast(planes.device.type, enabled=False):
             trunk, global_inputs = wide(trunk), wide(global_inputs)
@@ -66,20 +65,28 @@ class Net(nn.Module):
 
     def infer(self, planes: Tensor, global_inputs: Tensor, *, full: bool = False) -> Outputs:
         """Raw outputs of the exported heads only."""
-        return self.conclude(self.project(planes, global_inputs, full=full), planes, full=full)
+        projected = self.project(planes, global_inputs, full=full)
+        return self.conclude(projected, self.on_board(planes), full=full)
 
     def project(self, planes: Tensor, global_inputs: Tensor, *, full: bool = False) -> Projected:
         """The first part of `infer`, nearly all of its work: it may be computed in 16 bits."""
-        board = Board.of(planes, full=full)
+        board = Board.of(self.on_board(planes), full=full)
         trunk = wide(self._trunk(planes, global_inputs, board))
         return self.heads.project(board.cut(self.act_tip(self.tip(trunk, board))))
 
     def conclude(self, projected: Projected, on_board: Tensor, *, full: bool = False) -> Outputs:
-        """The rest of `infer`, which belongs into 32 bits; plane 0 of ``on_board`` [N, …, H, W] is the board's mask."""
+        """The rest of `infer`, which belongs into 32 bits; ``on_board`` is what `Board.of` takes."""
         return self.heads.conclude(projected, Board.of(on_board, full=full))
 
+    def on_board(self, planes: Tensor) -> Tensor:
+        """[N, 1, L, L]: the plane that is 1 on the board and 0 elsewhere."""
+        board = self.config.inputs.board
+        return planes[:, board : board + 1]
+
     def _trunk(self, planes: Tensor, global_inputs: Tensor, board: Board) -> Tensor:
-        x: Tensor = self.conv_planes(planes) + self.linear_globals(global_inputs)[:, :, None, None]
+        x: Tensor = self.conv_planes(planes)
+        if self.linear_globals is not None:
+            x = x + self.linear_globals(global_inputs)[:, :, None, None]
         for block in self.blocks:
             x = block(x, board)
         return x

@@ -22,13 +22,21 @@ from torch import Tensor
 
 from common import rows as columns
 from common.go.symmetry import FLIP_X, FLIP_Y, TRANSPOSE
+from common.inputs import V7
 from common.rows import GlobalInput, GlobalTarget, InputPlane, PolicyTarget, QTarget, Rows, ValueTarget, score_bins
+from nets.architecture.config import NetConfig
 from nets.architecture.heads import RowWeight, Target
 
 HISTORY_KEEP_PROBABILITY: Final = 0.98
 _POLICY_SMOOTHING: Final = 1e-7
 _SOFT_EXPONENT: Final = 0.25
 _VARIANCE_TIME_OFFSET: Final = 1e-5
+
+
+def require_inputs_of_rows(net: NetConfig) -> None:
+    """ValueError for a net that cannot be shown rows, since they hold V7's inputs."""
+    if net.inputs != V7:
+        raise ValueError(f"{net.name} has inputs {net.inputs.name!r}, and rows hold {V7.name!r} only")
 
 
 def apply_symmetry(maps: npt.NDArray[Any], symmetry: int) -> npt.NDArray[Any]:

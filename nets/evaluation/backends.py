@@ -25,7 +25,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
+from common.inputs import Inputs
 from nets.architecture.config import Activation
 from nets.architecture.head_layers import Outputs, Projected
 from nets.architecture.layers import Act, Conv
@@ -76,7 +76,7 @@ class Lane(Protocol):
 
     @property
     def planes(self) -> Planes:
-        """[largest size, 22, L, L], memory for the planes of any shape.
+        """[largest size, P, L, L], memory for the planes of any shape.
 
         The caller fills what `front` gives before a launch, and leaves it alone until the outputs are there.
         """
@@ -84,7 +84,7 @@ class Lane(Protocol):
 
     @property
     def global_inputs(self) -> Float32s:
-        """[largest size, 19], as the planes."""
+        """[largest size, G], as the planes."""
         ...
 
     def launch(self, shape: BatchShape) -> None:
@@ -144,7 +144,7 @@ class Front(nn.Module):
 
     def forward(self, planes: Tensor, global_inputs: Tensor) -> tuple[Tensor, ...]:
         projected = self.net.project(planes, global_inputs, full=self.full)
-        return tuple(projected) if self.full else (*projected, planes[:, :1])
+        return tuple(projected) if self.full else (*projected, self.net.on_board(planes))
 
 
 class End(nn.Module):
@@ -176,24 +176,24 @@ _Memory = TypeVar("_Memory", Planes, Tensor)
 
 
 def front(planes: _Memory, shape: BatchShape) -> _Memory:
-    """The first of the memory of ``planes`` as the planes [N, 22, E, E] of a batch of that shape."""
-    whole = shape.rows, NUM_PLANES, shape.edge, shape.edge
+    """The first of the memory of ``planes`` [_, P, _, _] as the planes [N, P, E, E] of a batch of that shape."""
+    whole = shape.rows, planes.shape[1], shape.edge, shape.edge
     return planes.reshape(-1)[: math.prod(whole)].reshape(whole)
 
 
-def _buffers(size: int, length: int) -> tuple[Float32s, Float32s]:
+def _buffers(inputs: Inputs, size: int, length: int) -> tuple[Float32s, Float32s]:
     """Input arrays for ``size`` rows, holding empty boards."""
-    planes = np.zeros((size, NUM_PLANES, length, length), np.float32)
-    planes[:, 0] = 1.0
-    return planes, np.zeros((size, NUM_GLOBAL_INPUTS), np.float32)
+    planes = np.zeros((size, inputs.planes, length, length), np.float32)
+    planes[:, inputs.board] = 1.0
+    return planes, np.zeros((size, inputs.globals), np.float32)
 
 
 class CpuBackend(ABC):
     """What computes at once, in the caller's time: its own only lane."""
 
-    def __init__(self, length: int, sizes: tuple[int, ...]) -> None:
+    def __init__(self, inputs: Inputs, length: int, sizes: tuple[int, ...]) -> None:
         self.sizes = sizes
-        self.planes, self.global_inputs = _buffers(sizes[-1], length)
+        self.planes, self.global_inputs = _buffers(inputs, sizes[-1], length)
         self._raw: Raw | None = None
 
     @property
@@ -235,7 +235,7 @@ class TorchBackend(CpuBackend):
         *,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        super().__init__(length, sizes)
+        super().__init__(net.config.inputs, length, sizes)
         self.sixteen_bit = dtype != torch.float32
         self.description = f"CPU, torch, {_name_of(dtype)}, {_threads(threads)}"
         if self.sixteen_bit:
@@ -270,7 +270,7 @@ class OpenVinoBackend(CpuBackend):
         import openvino
 
         large = sum(parameter.numel() for parameter in net.parameters()) > LARGE_NET
-        super().__init__(length, LARGE_CPU_SIZES if large else CPU_SIZES)
+        super().__init__(net.config.inputs, length, LARGE_CPU_SIZES if large else CPU_SIZES)
         self._ov = openvino
         self._core = openvino.Core()
         self._net = net
@@ -416,7 +416,7 @@ class CudaBackend:
         _convert_trunk(self._net, dtype)
         if self.sixteen_bit:
             cuda_kernels.fuse(self._net.blocks, self._net.config.activation, dtype, device)
-        self.lanes: tuple[CudaLane, ...] = tuple(CudaLane(self, length) for _ in range(CUDA_LANES))
+        self.lanes: tuple[CudaLane, ...] = tuple(CudaLane(self, net.config.inputs, length) for _ in range(CUDA_LANES))
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()  # one memory for all graphs, as only one runs at a time
         self._graphs: dict[BatchShape, Recorded] = {}
@@ -478,13 +478,14 @@ class Recorded:
 class CudaLane:
     """Pinned memory for one batch, and the mark of its end on the device's stream.
 
-    The planes go to the device as bytes, a quarter of what they are in float32, and are converted there.
+    Binary planes go to the device as bytes, a quarter of what they are in float32, and are converted there.
     """
 
-    def __init__(self, backend: CudaBackend, length: int) -> None:
-        planes, inputs = _buffers(backend.sizes[-1], length)
+    def __init__(self, backend: CudaBackend, declared: Inputs, length: int) -> None:
+        planes, inputs = _buffers(declared, backend.sizes[-1], length)
         self._backend = backend
-        self._pinned = torch.from_numpy(planes.astype(np.uint8)).pin_memory(), torch.from_numpy(inputs).pin_memory()
+        carried: Planes = planes.astype(np.uint8) if declared.binary else planes
+        self._pinned = torch.from_numpy(carried).pin_memory(), torch.from_numpy(inputs).pin_memory()
         self.planes, self.global_inputs = self._pinned[0].numpy(), self._pinned[1].numpy()
         self._results: dict[tuple[int, int], tuple[Tensor, ...]] = {}  # pinned, by rows and edge
         self._last = 0, 0
@@ -545,7 +546,7 @@ def _is_out_of_memory(error: BaseException | None) -> bool:
 def _convert_trunk(net: Net, dtype: torch.dtype) -> None:
     """The trunk's weights in ``dtype``, convolutions channels-last; norms, frequencies and heads keep 32 bits."""
     for part in (net.conv_planes, net.linear_globals, net.blocks):
-        for module in part.modules():
+        for module in () if part is None else part.modules():
             if isinstance(module, Conv | nn.Linear):
                 module.to(dtype)
             if isinstance(module, Conv):

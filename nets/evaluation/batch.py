@@ -1,6 +1,6 @@
 """The contract between search and nets: a batch of positions that the caller owns, and what evaluates it.
 
-Arrays and a protocol, no torch; implementations are in `nets.evaluation.evaluator`.
+Arrays and a protocol, no torch; implementations are `nets.evaluation.evaluator` and `nets.evaluation.uniform`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
+from common.inputs import V7, Inputs
 from nets.evaluation.outputs import LEAD, SCALARS, SCORE_ERROR, SCORE_MEAN, SCORE_STDEV, VALUE_ERROR, VARIANCE_TIME
 
 Float32s = npt.NDArray[np.float32]
@@ -26,9 +26,9 @@ class Batch:
     """
 
     planes: Float32s
-    """[N, 22, L, L] input planes, 1 or 0."""
+    """[N, P, L, L] as the net's inputs are declared (`common.inputs`)."""
     global_inputs: Float32s
-    """[N, 19]"""
+    """[N, G]"""
     symmetry: npt.NDArray[np.int8]
     """[N] symmetry under which the net sees the row (features.md 6)."""
     optimism: Float32s
@@ -40,7 +40,7 @@ class Batch:
     no_result: Float32s
     """[N] probability; 0 where the rules exclude it."""
     scalars: Float32s
-    """[N, 6] in the order of `nets.evaluation.outputs.SCALARS`; the next six are its columns."""
+    """[N, S] in the order of `nets.evaluation.outputs.SCALARS`, whose columns have names below."""
     ownership: Float32s
     """[N, L·L] -1 (opponent's) to 1 (own); [N, 0] in a batch that does not ask for it."""
 
@@ -75,15 +75,15 @@ class Batch:
         return self.scalars[:, SCORE_ERROR]
 
 
-def new_batch(capacity: int, length: int, *, ownership: bool = True) -> Batch:
-    """A batch of ``capacity`` rows of zeros for a tensor of edge ``length``.
+def new_batch(capacity: int, length: int, *, inputs: Inputs = V7, ownership: bool = True) -> Batch:
+    """A batch of ``capacity`` rows of zeros for a tensor of edge ``length`` and a net with these inputs.
 
     Without ``ownership`` that is not decoded: its hyperbolic tangents are most of the work.
     """
     area = length * length
     return Batch(
-        planes=np.zeros((capacity, NUM_PLANES, length, length), np.float32),
-        global_inputs=np.zeros((capacity, NUM_GLOBAL_INPUTS), np.float32),
+        planes=np.zeros((capacity, inputs.planes, length, length), np.float32),
+        global_inputs=np.zeros((capacity, inputs.globals), np.float32),
         symmetry=np.zeros(capacity, np.int8),
         optimism=np.zeros(capacity, np.float32),
         policy=np.zeros((capacity, area + 1), np.float32),
@@ -94,14 +94,24 @@ def new_batch(capacity: int, length: int, *, ownership: bool = True) -> Batch:
     )
 
 
+class EvaluatorError(RuntimeError):
+    """The net cannot be evaluated on this device; the text says what to do."""
+
+
 Wait = Callable[[], None]
 """Waits until the outputs of what was submitted are in their batch. EvaluatorError if the net fails."""
+
+
+def nothing_to_wait_for() -> None:
+    """The `Wait` of what was evaluated at once."""
 
 
 class Evaluator(Protocol):
     """A net on a device. One thread at a time may use it."""
 
     length: int
+    inputs: Inputs
+    """What the net sees, and the caller encodes."""
     has_short_term_errors: bool
     pass_alive_suicide: bool
     """Rows must be encoded as if multi-stone suicide were legal where pass-alive areas are concerned."""
@@ -121,7 +131,7 @@ class Evaluator(Protocol):
         ...
 
     def submit(self, batch: Batch, count: int) -> Wait:
-        """Begin to evaluate rows 0 to count - 1; the batch is not to be touched until the result was called.
+        """Begin to evaluate rows 0 to count - 1; the batch is not to be touched before what is returned has waited.
 
         EvaluatorError if the net fails.
         """

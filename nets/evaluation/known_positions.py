@@ -13,12 +13,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from common.features import FeatureOptions, encode, new_scratch
+from common.encoders import encoder_of
 from common.go import play
 from common.go.game import Game
 from common.go.points import MIN_LENGTH, NO_POINT, NUM_POINTS, PASS, from_vertex, point_at, position_of, x_of, y_of
 from common.go.rules import Rules
 from common.go.start import GameStart
+from common.inputs import Inputs
 from nets.evaluation.batch import Batch, new_batch
 
 KNOWN_ROWS: Final = 8
@@ -64,6 +65,7 @@ _GAMES: Final = {
 class KnownPositions(NamedTuple):
     """`KNOWN_ROWS` positions for a tensor of edge L."""
 
+    inputs: Inputs
     batch: Batch
     """Their inputs; outputs are not filled."""
     legal: npt.NDArray[np.bool_]
@@ -71,38 +73,30 @@ class KnownPositions(NamedTuple):
 
 
 @cache
-def known_positions(edge: int, *, full: bool) -> KnownPositions:
+def known_positions(inputs: Inputs, edge: int, *, full: bool) -> KnownPositions:
     """The positions for tensors of ``edge`` (2 to 19), whose boards all fill it or, but for every fourth, do not.
 
-    The caller must not change them.
+    The caller must not change them. LookupError if nothing encodes positions as ``inputs``.
     """
-    batch = new_batch(KNOWN_ROWS, edge)
+    encoder, batch = encoder_of(inputs), new_batch(KNOWN_ROWS, edge, inputs=inputs)
     legal = np.zeros((KNOWN_ROWS, edge * edge + 1), np.bool_)
     for row in range(KNOWN_ROWS):
         width, height = (
             (edge, edge) if full else (max(MIN_LENGTH, edge - row % 2), max(MIN_LENGTH, edge - row // 2 % 2))
         )
         game = _stage(width, height, row)
-        encode(
-            game.state,
-            game.history,
-            edge,
-            FeatureOptions(),
-            batch.planes[row],
-            batch.global_inputs[row],
-            new_scratch(),
-        )
+        encoder(game, batch.planes[row], batch.global_inputs[row])
         batch.symmetry[row] = row
         points = np.zeros(NUM_POINTS, np.int8)
         play.legal_points(game.state, game.history, points)
         legal[row, [position_of(int(point), edge) for point in np.flatnonzero(points)]] = True
-    return KnownPositions(batch, legal)
+    return KnownPositions(inputs, batch, legal)
 
 
 def repeated(positions: KnownPositions, rows: int) -> Batch:
     """A new batch of as many rows, which hold the positions in turn."""
     known = positions.batch
-    batch = new_batch(rows, known.planes.shape[-1])
+    batch = new_batch(rows, known.planes.shape[-1], inputs=positions.inputs)
     for name in ("planes", "global_inputs", "symmetry"):
         array = getattr(batch, name)
         array[:] = np.resize(getattr(known, name), array.shape)

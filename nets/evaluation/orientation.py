@@ -19,7 +19,7 @@ from nets.evaluation.backends import Planes
 from nets.evaluation.outputs import Decoding, decode_maps, decode_values
 
 
-class Turn(NamedTuple):
+class Placement(NamedTuple):
     """How the positions of a batch of edge L go to tensors of edge E, A = E·E."""
 
     length: int
@@ -29,14 +29,14 @@ class Turn(NamedTuple):
 
 
 @cache
-def turn_of(length: int, edge: int) -> Turn:
-    """The one of these edges."""
-    return Turn(length, edge, symmetry_table(edge)[:, :-1].copy())
+def placement_of(length: int, edge: int) -> Placement:
+    """How the positions of batches of edge ``length`` go to tensors of ``edge``."""
+    return Placement(length, edge, symmetry_table(edge)[:, :-1].copy())
 
 
-def common_edge(planes: Planes) -> int:
-    """The edge of all boards in ``planes`` [N, 22, L, L], if they are squares of one size; otherwise L."""
-    length, on_board = int(planes.shape[-1]), planes[:, 0]
+def common_edge(on_board: Planes) -> int:
+    """The edge of all boards, if they are squares of one size; otherwise L. ``on_board`` [N, L, L] is 1 on them."""
+    length = int(on_board.shape[-1])
     edge = int(on_board[:1, 0].sum())
     if not MIN_LENGTH <= edge < length:
         return length
@@ -46,18 +46,18 @@ def common_edge(planes: Planes) -> int:
 
 
 def flat_points(planes: Planes) -> Planes:
-    """The same planes [N, 22, L, L] as [N, 22, L·L]."""
+    """The same planes [N, P, L, L] as [N, P, L·L]."""
     return planes.reshape(*planes.shape[:2], -1)
 
 
 @njit(cache=True, nogil=True)
-def gather_inputs(planes: Any, symmetry: Any, turn: Turn, target: Any) -> None:
-    """Copy planes [rows, 22, L·L] into ``target`` [at least as many, 22, E·E] under their symmetries."""
+def gather_inputs(planes: Any, symmetry: Any, placement: Placement, target: Any) -> None:
+    """Copy planes [rows, P, L·L] into ``target`` [at least as many, P, E·E] under their symmetries."""
     rows, channels, _ = planes.shape
-    length, edge = turn.length, turn.edge
+    length, edge = placement.length, placement.edge
     lines, width = (edge, edge) if edge < length else (1, edge * edge)  # a whole tensor is one line: 5.6 µs, not 8.3
     for row in range(rows):
-        places = turn.places[symmetry[row]]
+        places = placement.places[symmetry[row]]
         for channel in range(channels):
             goal = target[row, channel]
             for line in range(lines):
@@ -75,7 +75,7 @@ def decode_rows(
     global_inputs: Any,
     symmetry: Any,
     optimism: Any,
-    turn: Turn,
+    placement: Placement,
     decoding: Decoding,
     policy: Any,
     win_loss: Any,
@@ -87,11 +87,13 @@ def decode_rows(
     total = 0.0
     for row in range(global_inputs.shape[0]):
         win_loss[row], no_result[row] = decode_values(raw_values[row], global_inputs[row], decoding, scalars[row])
-        place = turn.places[symmetry[row]]
-        if turn.edge < turn.length:
+        place = placement.places[symmetry[row]]
+        if placement.edge < placement.length:
             policy[row] = OFF_BOARD_LOGIT
             ownership[row] = 0.0
-        decode_maps(raw_policy[row], raw_ownership[row], optimism[row], place, policy[row], ownership[row], turn.length)
+        decode_maps(
+            raw_policy[row], raw_ownership[row], optimism[row], place, policy[row], ownership[row], placement.length
+        )
         total += win_loss[row]
         for index in range(scalars.shape[1]):
             total += scalars[row, index]

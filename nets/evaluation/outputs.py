@@ -14,26 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from common.kernels import njit
-from common.rows import GlobalInput
 from nets.architecture.config import NetConfig
-from nets.architecture.heads import head_named
+from nets.architecture.heads import HEADS, Presence, Source
 from nets.files.grammar import DIRECT_SCORE_ERROR, ErrorFormula, capabilities_of
 
-SCALARS: Final = (
-    "score_mean",
-    "score_stdev",
-    "lead",
-    "variance_time",
-    "short_term_value_error",
-    "short_term_score_error",
-)
-"""Outputs of one number, in the order of the columns of a decoded batch's ``scalars``."""
-SCORE_MEAN, SCORE_STDEV, LEAD, VARIANCE_TIME, VALUE_ERROR, SCORE_ERROR = range(len(SCALARS))
+_MISC: Final = [head for head in HEADS.values() if head.source is Source.MISC and head.presence is Presence.ALWAYS]
+SCALARS: Final = tuple(head.name for head in sorted(_MISC, key=lambda head: head.column or 0) if head.exported)
+"""Outputs of one number in file order, which is that of the columns of a decoded batch's ``scalars``."""
+SCORE_MEAN, SCORE_STDEV, LEAD = map(SCALARS.index, ("score_mean", "score_stdev", "lead"))
+VARIANCE_TIME = SCALARS.index("variance_time")
+VALUE_ERROR, SCORE_ERROR = map(SCALARS.index, ("short_term_value_error", "short_term_score_error"))
+_OUTCOMES: Final = HEADS["value"].channels
+"""Raw values begin with the outcome's logits; the scalars follow."""
 UNKNOWN: Final = -1.0
 """Stands for a quantity that the net does not put out (errors, variance time)."""
-KO_NOT_SIMPLE: Final = int(GlobalInput.KO_NOT_SIMPLE)
-TERRITORY_SCORING: Final = int(GlobalInput.TERRITORY_SCORING)
-"""Global inputs that tell whether a game can end without a result, as kernels take them."""
+_NOT_TOLD: Final = -1
 
 _DIRECT: Final = ErrorFormula.DIRECT.value
 _SQUARED: Final = ErrorFormula.SQUARED_SOFTPLUS.value
@@ -43,20 +38,33 @@ class Decoding(NamedTuple):
     """How the raw numbers of one net are to be read; made by `decoding_of`."""
 
     multipliers: npt.NDArray[np.float64]
-    """[6] in the order of `SCALARS`."""
+    """[S] in the order of `SCALARS`."""
     has_variance_time: bool
     formula: int
     """Value of an `ErrorFormula`."""
+    ko_not_simple: int
+    territory_scoring: int
+    """Global inputs that tell whether a game can end without a result, `_NOT_TOLD` where the net has no such."""
 
 
 def decoding_of(config: NetConfig) -> Decoding:
     """The reading of a net's outputs by its model version and multipliers."""
-    names = [head_named(name).multiplier for name in SCALARS]
+    names = [HEADS[name].multiplier for name in SCALARS]
     multipliers = np.array([getattr(config.multipliers, name) if name else 1.0 for name in names], np.float64)
     formula = capabilities_of(config.version).error_formula
     if formula is ErrorFormula.DIRECT:
         multipliers[VALUE_ERROR], multipliers[SCORE_ERROR] = 1.0, DIRECT_SCORE_ERROR
-    return Decoding(multipliers, formula is not ErrorFormula.NONE, formula.value)
+    rules = (config.inputs.ko_not_simple, config.inputs.territory_scoring)
+    told = [_NOT_TOLD if index is None else index for index in rules]
+    return Decoding(multipliers, formula is not ErrorFormula.NONE, formula.value, *told)
+
+
+@njit(cache=True, nogil=True)
+def _can_be_void(global_inputs: Any, decoding: Any) -> bool:
+    """Whether the rules let a game end without a result; so it is where the inputs do not tell the ko rule."""
+    if decoding.ko_not_simple == _NOT_TOLD or global_inputs[decoding.ko_not_simple] == 0.0:
+        return True
+    return bool(decoding.territory_scoring != _NOT_TOLD and global_inputs[decoding.territory_scoring] != 0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -80,11 +88,11 @@ def short_term_error(raw: float, multiplier: float, formula: int) -> float:
 def decode_values(raw: Any, global_inputs: Any, decoding: Any, scalars: Any) -> tuple[float, float]:
     """Decode one row.
 
-    ``raw`` [3 + misc] are the outcome logits and the misc outputs in file order, ``global_inputs`` [19] the net's
-    inputs. Writes ``scalars`` [6] (score mean and lead times 1 - no result; the stdev given a result) and returns
+    ``raw`` [3 + misc] are the outcome logits and the misc outputs in file order, ``global_inputs`` [G] the net's
+    inputs. Writes ``scalars`` [S] (score mean and lead times 1 - no result; the stdev given a result) and returns
     win - loss and the probability of no result.
     """
-    can_be_void = global_inputs[KO_NOT_SIMPLE] == 0.0 or global_inputs[TERRITORY_SCORING] != 0.0
+    can_be_void = _can_be_void(global_inputs, decoding)
     top = max(raw[0], raw[1])
     if can_be_void:
         top = max(top, raw[2])
@@ -93,16 +101,16 @@ def decode_values(raw: Any, global_inputs: Any, decoding: Any, scalars: Any) -> 
     total = win + loss + void
     no_result = void / total
     factor = decoding.multipliers
-    scalars[SCORE_MEAN] = raw[3] * factor[SCORE_MEAN] * (1.0 - no_result)
-    scalars[SCORE_STDEV] = softplus(raw[4]) * factor[SCORE_STDEV]
-    scalars[LEAD] = raw[5] * factor[LEAD] * (1.0 - no_result)
+    scalars[SCORE_MEAN] = raw[_OUTCOMES + SCORE_MEAN] * factor[SCORE_MEAN] * (1.0 - no_result)
+    scalars[SCORE_STDEV] = softplus(raw[_OUTCOMES + SCORE_STDEV]) * factor[SCORE_STDEV]
+    scalars[LEAD] = raw[_OUTCOMES + LEAD] * factor[LEAD] * (1.0 - no_result)
     scalars[VARIANCE_TIME] = UNKNOWN
     scalars[VALUE_ERROR] = UNKNOWN
     scalars[SCORE_ERROR] = UNKNOWN
     if decoding.has_variance_time:
-        scalars[VARIANCE_TIME] = softplus(raw[6]) * factor[VARIANCE_TIME]
-        scalars[VALUE_ERROR] = short_term_error(raw[7], factor[VALUE_ERROR], decoding.formula)
-        scalars[SCORE_ERROR] = short_term_error(raw[8], factor[SCORE_ERROR], decoding.formula)
+        scalars[VARIANCE_TIME] = softplus(raw[_OUTCOMES + VARIANCE_TIME]) * factor[VARIANCE_TIME]
+        scalars[VALUE_ERROR] = short_term_error(raw[_OUTCOMES + VALUE_ERROR], factor[VALUE_ERROR], decoding.formula)
+        scalars[SCORE_ERROR] = short_term_error(raw[_OUTCOMES + SCORE_ERROR], factor[SCORE_ERROR], decoding.formula)
     return (win - loss) / total, no_result
 
 

@@ -4,7 +4,7 @@ What a library makes of a net is code that no Python guards: OpenVINO 2026.4.1 e
 compiled a net with attention for bfloat16. So a way that is risky is gone by a child first: every batch size, with and
 without masks, compiled and run once. The verdict counts for all nets of that architecture (`nets.evaluation.verdicts`),
 since the code does not depend on the weights. Whether the numbers are right is not asked here but by
-`nets.evaluation.evaluator`.
+`nets.evaluation.comparison`.
 
 Risky are the ways in 16 bits on a processor, and any other of OpenVINO's once one of them has died on that net: with
 float32 alone nobody was seen to die, and every volunteer would pay for the proof. torch in float32 compiles nothing; in

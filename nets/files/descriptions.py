@@ -111,7 +111,11 @@ def _block_spec(block: BlockRecord) -> BlockSpec:
 
 
 def _norm_kind(trunk: TrunkRecord) -> tuple[NormKind, bool, bool]:
-    """Kind of norm, whether batch norms have a scale, whether a second head set was left out (all but surely)."""
+    """Kind of norm, whether batch norms have a scale, and whether training had a second head set.
+
+    Files hold no second head set. That there was one is concluded from a fixed scale at the trunk's end where the
+    blocks have scales that were learned.
+    """
     first, last, pooling = _norms_of(trunk.blocks)
     if not first and trunk.rms_tip is not None:
         return NormKind.ONE_NORM, False, False  # nothing tells; it is what transformers are trained as

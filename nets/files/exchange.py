@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from common.inputs import V7
 from nets.architecture.config import (
     Activation,
     Attention,
@@ -23,6 +24,7 @@ from nets.architecture.config import (
     written_version,
 )
 from nets.architecture.head_layers import PolicyHead, ValueHead
+from nets.architecture.heads import Presence, heads_of
 from nets.architecture.layers import RMS_EPSILON, RUNNING_RATE, Conv, Norm
 from nets.architecture.model import Net
 from nets.files.descriptions import KEYWORDS, KINDS, TRAINABLE_VERSION, config_of
@@ -201,7 +203,18 @@ def _side(module: Any, part: str) -> Any:
         return module.spec.theta
     if part == "rms_tip":
         return module.tip
+    if isinstance(module, PolicyHead):
+        return _policy_side(module, part)
     return getattr(module, part)
+
+
+def _policy_side(head: PolicyHead, part: str) -> Any:
+    """As `_side`: the last layers belong to the head's outputs; of one or two for the pass, the last does."""
+    if part == "conv_out":
+        return head.outputs.conv
+    if part == "linear_pass2" or (part == "linear_pass" and head.linear_pass is None):
+        return head.outputs.linear_pass
+    return getattr(head, part)
 
 
 def _load(module: Any, record: Any) -> None:
@@ -358,9 +371,17 @@ def record_of(net: Net, name: str) -> NetRecord:
     """Fold a module into the records of a file called ``name``: exported heads only, branches and norms merged.
 
     The model version is the one that suits the net (`nets.architecture.config.written_version`); a net that was read
-    from an older file and keeps its outputs' older meaning keeps that version.
+    from an older file and keeps its outputs' older meaning keeps that version. NetFileError if no file can hold it.
     """
     config = net.config
+    if config.inputs != V7:
+        raise NetFileError(
+            f"{name}: a net file of KataGo's kind holds nets of inputs {V7.name!r} only, and this one has "
+            f"{config.inputs.name!r}; write it as .safetensors"
+        )
+    for head in heads_of(config, training=False):
+        if head.presence is Presence.IF_NAMED:
+            raise NetFileError(f"{name}: KataGo's kind of net file cannot hold {head.name!r}; write it as .safetensors")
     version = config.version if config.version <= TRAINABLE_VERSION else written_version(config)
     capabilities = capabilities_of(version)
     policy = _save_policy(net.heads.policy, capabilities)
@@ -378,9 +399,8 @@ def record_of(net: Net, name: str) -> NetRecord:
 def _save_policy(head: PolicyHead, capabilities: Capabilities) -> PolicyHeadRecord:
     name = "model.policy_head"
     if head.linear_pass is not None or not capabilities.options:
-        return _save(_PolicyView(head), PolicyHeadRecord, name, capabilities)  # type: ignore[no-any-return]
-    view = _PolicyView(head)
-    bare = _save(view, PolicyHeadRecord, name, dataclasses.replace(capabilities, options=False))
+        return _save(head, PolicyHeadRecord, name, capabilities)  # type: ignore[no-any-return]
+    bare = _save(head, PolicyHeadRecord, name, dataclasses.replace(capabilities, options=False))
     hidden, channels = head.conv_policy.weight.shape[0], bare.channels
     if hidden < channels:
         raise NetFileError(f"in {name!r}: {hidden} channels cannot hand on {channels} pass logits")
@@ -394,16 +414,3 @@ def _save_policy(head: PolicyHead, capabilities: Capabilities) -> PolicyHeadReco
         act_pass=ActivationRecord(name=f"{name}.act_pass", kind=KEYWORDS[Activation.IDENTITY]),
         linear_pass2=_matrix(identity, f"{name}.linear_pass2"),
     )
-
-
-class _PolicyView:
-    """A policy head with its last layers under the names that the file's record has."""
-
-    def __init__(self, head: PolicyHead) -> None:
-        self._head = head
-        self.conv_out = head.outputs.conv
-        self.linear_pass = head.outputs.linear_pass if head.linear_pass is None else head.linear_pass
-        self.linear_pass2 = head.outputs.linear_pass
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._head, name)

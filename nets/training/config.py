@@ -16,6 +16,7 @@ from common.rows import MAX_LENGTH, MIN_LENGTH
 from nets.architecture.config import NetConfig
 from nets.data import window
 from nets.data.passes import Augmentation
+from nets.data.targets import require_inputs_of_rows
 from nets.data.window import BucketConfig, WindowConfig
 from nets.training import averaging, optimizer
 from nets.training.averaging import AveragingConfig
@@ -26,7 +27,7 @@ MAX_BATCH: Final = 65_536
 """Joint batch of all processes. The rows of one of this size take gigabytes before the net is asked."""
 
 
-class Precision(StrEnum):
+class Arithmetic(StrEnum):
     """Arithmetic of the trunk; heads and loss are always in float32."""
 
     AUTO = "auto"
@@ -54,7 +55,7 @@ class TrainConfig:
     augmentation: Augmentation = field(default_factory=Augmentation)
     validation_share: float = 0.0
     """Share of the files, chosen by their names, that is not trained on; losses on it are reported after each epoch."""
-    precision: Precision = Precision.AUTO
+    precision: Arithmetic = Arithmetic.AUTO
     """In a checkpoint, the one that the training has: ``AUTO`` only before its first step."""
     chunk_bytes: int = 512 << 20
     """Memory for the rows that are shuffled together; as much again is for those that are read meanwhile."""
@@ -68,6 +69,7 @@ class TrainConfig:
             raise ValueError(f"length, the edge of the tensor, must be {MIN_LENGTH} to {MAX_LENGTH}, not {self.length}")
         if not 0 <= self.validation_share < 1:
             raise ValueError("validation_share must be at least 0 and less than 1")
+        require_inputs_of_rows(self.net)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; ``from_json`` turns it back."""
@@ -85,7 +87,7 @@ class TrainConfig:
         try:
             values["net"] = NetConfig.from_json(values["net"])
             values["optimizer"] = _optimizer(values["optimizer"])
-            values["precision"] = Precision(values["precision"])
+            values["precision"] = Arithmetic(values["precision"])
             for name, kind in _PARTS.items():
                 values[name] = kind(**values[name])
             return cls(**values)

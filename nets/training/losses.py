@@ -20,14 +20,12 @@ import torch.nn.functional as F  # noqa: N812  torch's own custom
 from torch import Tensor
 
 from nets.architecture.config import NetConfig
-from nets.architecture.heads import HEADS, Head, Loss, RowWeight, Shape, Target, Term, Unit, head_named, heads_of
+from nets.architecture.heads import HEADS, Head, Loss, RowWeight, Shape, Target, Term, Unit, heads_of
 from nets.data.targets import Targets
+from nets.files.grammar import ErrorFormula, capabilities_of
 
 RECIPES: Final = ("today", "paper")
 _GRADIENT_FLOOR: Final = 0.05
-_SQUARED_ERROR_VERSION: Final = 14
-"""First model version whose error outputs are softplus(x/2)² instead of softplus(x)."""
-_OLDEST_SQUARED_VERSION: Final = 10
 _SEKI_DECAY: Final = 0.998
 _SEKI_FRACTION: Final = 0.005
 _SEKI_STRENGTH: Final = 8.0
@@ -66,7 +64,7 @@ class Recipe:
 
 def all_terms() -> list[Term]:
     """Every term of every head, in the table's order."""
-    return [term for head in HEADS for term in head.terms]
+    return [term for head in HEADS.values() for term in head.terms]
 
 
 @dataclass(frozen=True)
@@ -214,7 +212,7 @@ class _View:
 
     def prepare_policies(self, names: list[str]) -> None:
         """log-softmax of all the policies that are trained, at once."""
-        logits = [name for name in names if head_named(name).unit is Unit.LOGITS]
+        logits = [name for name in names if HEADS[name].unit is Unit.LOGITS]
         if logits:
             stacked = F.log_softmax(torch.stack([self.raw(name) for name in logits]), dim=-1)
             self._log_policies = dict(zip(logits, stacked.unbind(), strict=True))
@@ -226,7 +224,7 @@ class _View:
     def quantity(self, name: str) -> Tensor:
         """[N] (or a map): the output in points, turns or squared errors; softplus has the floor of its gradient."""
         if name not in self._quantities:
-            self._quantities[name] = self._decode(head_named(name))
+            self._quantities[name] = self._decode(HEADS[name])
         return self._quantities[name]
 
     def _decode(self, head: Head) -> Tensor:
@@ -235,10 +233,10 @@ class _View:
         if head.unit is Unit.SOFTPLUS:
             raw = _floored(F.softplus(raw), raw)
         elif head.unit is Unit.SQUARED_ERROR:
-            if self.config.version < _OLDEST_SQUARED_VERSION:
+            formula = capabilities_of(self.config.version).error_formula
+            if formula not in _SQUARED_ERRORS:
                 raise ValueError(f"the error outputs of model version {self.config.version} cannot be trained")
-            squared = self.config.version >= _SQUARED_ERROR_VERSION
-            raw = _floored(F.softplus(raw / 2) ** 2 if squared else F.softplus(raw), raw)
+            raw = _floored(_SQUARED_ERRORS[formula](raw), raw)
         return raw * multiplier
 
     def belief(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -265,6 +263,13 @@ class _View:
     def board_mean(self, values: Tensor) -> Tensor:
         """[N]: mean of ``values`` [N, L, L] over the points on the board."""
         return (values * self.targets.mask).sum(dim=(1, 2)) / self.targets.area
+
+
+_SQUARED_ERRORS: Final[Mapping[ErrorFormula, Callable[[Tensor], Tensor]]] = {
+    ErrorFormula.SOFTPLUS: F.softplus,
+    ErrorFormula.SQUARED_SOFTPLUS: lambda raw: F.softplus(raw / 2) ** 2,
+}
+"""From raw outputs to squared errors without their multiplier; the oldest formula is not of squares."""
 
 
 def _floored(exact: Tensor, raw: Tensor) -> Tensor:

@@ -24,13 +24,13 @@ from torch import Tensor
 from nets.architecture.model import Net
 from nets.data.targets import RowBatch, Targets
 from nets.training.bad_batches import RecentBatches
-from nets.training.config import Precision
+from nets.training.config import Arithmetic
 from nets.training.losses import Losses
 from nets.training.processes import Processes
 
 _log = logging.getLogger(__name__)
 
-_TRUNK_TYPES: Final = {Precision.BFLOAT16: torch.bfloat16, Precision.FLOAT16: torch.float16}
+_TRUNK_TYPES: Final = {Arithmetic.BFLOAT16: torch.bfloat16, Arithmetic.FLOAT16: torch.float16}
 TRIAL_ROWS: Final = 32
 """Rows of the batch that a processor's choice is made on, so that it takes no longer than a step or two."""
 _ROUNDS: Final = 3
@@ -51,7 +51,7 @@ _FLOAT16_CAPABILITY: Final = 7
 class Choice:
     """A precision, and in one line why."""
 
-    precision: Precision
+    precision: Arithmetic
     reason: str
 
 
@@ -78,12 +78,12 @@ class LossScale:
             self.value = min(self.MOST, self.value * 2)
 
 
-def is_16_bit(precision: Precision) -> bool:
+def is_16_bit(precision: Arithmetic) -> bool:
     """Whether the trunk computes in 16 bits."""
     return precision in _TRUNK_TYPES
 
 
-def forward(net: Net, batch: RowBatch, precision: Precision) -> tuple[dict[str, Tensor], ...]:
+def forward(net: Net, batch: RowBatch, precision: Arithmetic) -> tuple[dict[str, Tensor], ...]:
     """The raw outputs of each head set; ``AUTO`` stands for float32."""
     planes = batch.planes.to(torch.float32, memory_format=torch.channels_last)
     with torch.autocast(planes.device.type, _TRUNK_TYPES.get(precision), enabled=is_16_bit(precision)):
@@ -98,42 +98,42 @@ def choose(net: Net, losses: Losses, batch: RowBatch) -> Choice | None:
     """
     sixteen, reason = type_with_units(batch.planes.device)
     if sixteen is None:
-        return Choice(Precision.FLOAT32, reason)
+        return Choice(Arithmetic.FLOAT32, reason)
     if batch.planes.device.type == "cuda":
         return Choice(sixteen, reason)
     trial = Trial(net, losses, batch)
-    exact = trial.loss(Precision.FLOAT32)
+    exact = trial.loss(Arithmetic.FLOAT32)
     if not math.isfinite(exact):
         return None
     try:
         deviation = abs(trial.loss(sixteen) / exact - 1)
         if not deviation <= MOST_DEVIATION:
-            return Choice(Precision.FLOAT32, f"the loss in {sixteen} is {deviation:.1%} from float32's")
+            return Choice(Arithmetic.FLOAT32, f"the loss in {sixteen} is {deviation:.1%} from float32's")
         gain = trial.gain(sixteen)
     except RuntimeError as error:  # of a library, such as an operation that it does not have in 16 bits
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return Choice(Precision.FLOAT32, f"{sixteen} fails here: {text}")
-    chosen = sixteen if gain >= _LEAST_GAIN else Precision.FLOAT32
+        return Choice(Arithmetic.FLOAT32, f"{sixteen} fails here: {text}")
+    chosen = sixteen if gain >= _LEAST_GAIN else Arithmetic.FLOAT32
     return Choice(
         chosen, f"steps in {sixteen} are {gain:.2f} times as fast, with a loss {deviation:.2%} from float32's"
     )
 
 
-def type_with_units(device: torch.device) -> tuple[Precision | None, str]:
+def type_with_units(device: torch.device) -> tuple[Arithmetic | None, str]:
     """The 16-bit type that a training on ``device`` may gain by, None if it has none; and why."""
     if device.type == "cuda":
         major, _ = torch.cuda.get_device_capability(device)
         if major >= _BFLOAT16_CAPABILITY:
-            return Precision.BFLOAT16, "the device has units for bfloat16"
+            return Arithmetic.BFLOAT16, "the device has units for bfloat16"
         if major >= _FLOAT16_CAPABILITY:
-            return Precision.FLOAT16, "the device has units for float16, and none for bfloat16"
+            return Arithmetic.FLOAT16, "the device has units for float16, and none for bfloat16"
         return None, "the device has no units for 16 bits"
     if device.type != "cpu":
         return None, f"16 bits are not tried on {device.type}"
     capability = torch.backends.cpu.get_cpu_capability()
     if platform.machine().lower() in ("x86_64", "amd64") and not capability.startswith(("AVX512", "AMX")):
         return None, f"this processor ({capability}) has no units for bfloat16"
-    return Precision.BFLOAT16, f"this processor ({capability}) may have units for bfloat16"
+    return Arithmetic.BFLOAT16, f"this processor ({capability}) may have units for bfloat16"
 
 
 class Trial:
@@ -142,23 +142,23 @@ class Trial:
     def __init__(self, net: Net, losses: Losses, batch: RowBatch) -> None:
         self._net, self._losses, self._batch = copy.deepcopy(net), losses, batch.first(TRIAL_ROWS)
 
-    def loss(self, precision: Precision) -> float:
+    def loss(self, precision: Arithmetic) -> float:
         """The loss of the exported heads and the others together."""
         with torch.no_grad():
             return float(self._total(precision))
 
-    def deviation(self, precision: Precision) -> float:
+    def deviation(self, precision: Arithmetic) -> float:
         """The relative difference of the loss from float32's; not finite where one of them is not."""
-        exact = self.loss(Precision.FLOAT32)
+        exact = self.loss(Arithmetic.FLOAT32)
         return abs(self.loss(precision) / exact - 1) if math.isfinite(exact) else math.nan
 
-    def gain(self, precision: Precision) -> float:
+    def gain(self, precision: Arithmetic) -> float:
         """How many times as fast as in float32 forward and backward passes are; the update is the same in both.
 
         The two take turns, after one step of each that is not counted.
         """
         begin = time.perf_counter()
-        found: dict[Precision, list[float]] = {Precision.FLOAT32: [], precision: []}
+        found: dict[Arithmetic, list[float]] = {Arithmetic.FLOAT32: [], precision: []}
         for _ in range(1 + _ROUNDS):
             for each, seconds in found.items():
                 seconds.append(self.seconds(each))
@@ -167,7 +167,7 @@ class Trial:
         exact, sixteen = (min(seconds[1:]) for seconds in found.values())
         return exact / sixteen
 
-    def seconds(self, precision: Precision) -> float:
+    def seconds(self, precision: Arithmetic) -> float:
         """The time of a forward and a backward pass."""
         begin = time.perf_counter()
         torch.autograd.backward(self._total(precision))
@@ -175,7 +175,7 @@ class Trial:
         self._net.zero_grad()
         return elapsed
 
-    def _total(self, precision: Precision) -> Tensor:
+    def _total(self, precision: Arithmetic) -> Tensor:
         targets = Targets(self._batch)
         heads = forward(self._net, self._batch, precision)
         return torch.stack([self._losses(outputs, targets).total for outputs in heads]).sum()
@@ -187,23 +187,23 @@ class TrunkPrecision:
     The first process of several decides for all, which make the same calls.
     """
 
-    def __init__(self, named: Precision, processes: Processes, say: Callable[[str], object]) -> None:
+    def __init__(self, named: Arithmetic, processes: Processes, say: Callable[[str], object]) -> None:
         self.now = named
         """``AUTO`` until it is chosen."""
         self.reason = ""
         """Why it is what it is, if it was chosen."""
         self.deviation: float | None = None
         """Relative difference of the loss from float32's when last measured."""
-        self.scale = LossScale(used=named is Precision.FLOAT16)
+        self.scale = LossScale(used=named is Arithmetic.FLOAT16)
         self.overflows = RecentBatches()
         """Batches whose loss was finite in float32 only."""
-        self._chooses = named is Precision.AUTO
+        self._chooses = named is Arithmetic.AUTO
         self._processes, self._say = processes, say
 
     def settle(self, net: Net, losses: Losses, batch: RowBatch, *, new_epoch: bool, samples: int) -> None:
         """Before a step: choose if that is still to be done; compare the loss in 16 bits once an epoch."""
         first = self._processes.is_first
-        if self.now is Precision.AUTO:
+        if self.now is Arithmetic.AUTO:
             choice = self._processes.from_first(choose(net, losses, batch) if first else None)
             if choice is not None:
                 self._use(choice)
@@ -225,13 +225,13 @@ class TrunkPrecision:
     def _doubt(self, reason: str, samples: int) -> None:
         """Leave a precision that was chosen for float32; of one that was named, warn."""
         if self._chooses:
-            self._use(Choice(Precision.FLOAT32, f"after {samples:,} samples {reason}"))
+            self._use(Choice(Arithmetic.FLOAT32, f"after {samples:,} samples {reason}"))
         elif self._processes.is_first:
             _log.warning("at %d samples %s; float32 would be sound", samples, reason)
 
     def _use(self, choice: Choice) -> None:
         self.now, self.reason = choice.precision, choice.reason
-        self.scale = LossScale(used=self.now is Precision.FLOAT16)
+        self.scale = LossScale(used=self.now is Arithmetic.FLOAT16)
         if self._processes.is_first:
             self._say(f"trains in {choice.precision}: {choice.reason}")
 
@@ -243,11 +243,11 @@ class TrunkPrecision:
             "overflows": self.overflows.numbers(),
         }
 
-    def restore(self, numbers: Mapping[str, Any], saved: Precision, device: torch.device) -> None:
+    def restore(self, numbers: Mapping[str, Any], saved: Arithmetic, device: torch.device) -> None:
         """Go on as a checkpoint of a training in ``saved`` did, unless another precision was named since."""
         if self._chooses:
             self.now = saved
-        self.scale, self.reason, self.deviation = LossScale(used=self.now is Precision.FLOAT16), "", None
+        self.scale, self.reason, self.deviation = LossScale(used=self.now is Arithmetic.FLOAT16), "", None
         if self.now is not saved:
             return
         self.scale.value, self.scale.good_steps = numbers["loss_scale"]

@@ -28,7 +28,7 @@ from nets.data.window import TrainBucket, countable_rows
 from nets.training.averaging import Averager
 from nets.training.bad_batches import BadBatchesError, RecentBatches, is_sound, named_rows, unsound_rows
 from nets.training.checkpoint import Checkpoint, CheckpointError, CheckpointFolder, OtherTrainingError, read
-from nets.training.config import Precision, TrainConfig, changes_between
+from nets.training.config import Arithmetic, TrainConfig, changes_between
 from nets.training.export import export_net
 from nets.training.losses import Losses, LossResult, SekiScale, seki_share
 from nets.training.metrics import JsonLines, TermMeans
@@ -43,7 +43,7 @@ VALIDATION_ROWS: Final = 4096
 """Rows that losses are measured on after an epoch, at most."""
 
 
-class Outcome(StrEnum):
+class SliceEnd(StrEnum):
     """Why a slice ended."""
 
     STEPS_DONE = "steps done"
@@ -58,7 +58,7 @@ class Outcome(StrEnum):
 class SliceReport:
     """What a slice did. ``losses`` are means over its steps by term, and ``total``; empty without steps."""
 
-    outcome: Outcome
+    outcome: SliceEnd
     steps: int
     samples: int
     """Of the whole training so far."""
@@ -138,27 +138,27 @@ class Trainer:
         """
         self.means.clear()
         begin, waited, steps = time.monotonic(), 0.0, 0
-        outcome = Outcome.STEPS_DONE
+        outcome = SliceEnd.STEPS_DONE
         while steps < max_steps:
             if self.processes.any(stop(), self.device):
-                outcome = Outcome.STOPPED
+                outcome = SliceEnd.STOPPED
                 break
             if self.processes.any(time.monotonic() - begin > max_seconds, self.device):
-                outcome = Outcome.TIME_OVER
+                outcome = SliceEnd.TIME_OVER
                 break
             asked = time.monotonic()
-            batch, wanting = self._next_batch()
+            batch = self._next_batch()
             waited += time.monotonic() - asked
-            if batch is None:
-                outcome = wanting
+            if isinstance(batch, SliceEnd):
+                outcome = batch
                 break
             steps += self._step(batch) is not None
             if self.epoch_left <= 0:
                 self._end_epoch()
-                outcome = Outcome.EPOCH_DONE
+                outcome = SliceEnd.EPOCH_DONE
                 break
         seconds = time.monotonic() - begin
-        validation = self._validated(stop) if outcome is Outcome.EPOCH_DONE else None
+        validation = self._validated(stop) if outcome is SliceEnd.EPOCH_DONE else None
         return self._report(outcome, steps, seconds, waited, validation)
 
     def step(self) -> LossResult:
@@ -168,16 +168,16 @@ class Trainer:
         """
         result = None
         while result is None:
-            batch, wanting = self._next_batch()
-            if batch is None:
-                raise LookupError(f"no batch to train on: {wanting}")
+            batch = self._next_batch()
+            if isinstance(batch, SliceEnd):
+                raise LookupError(f"no batch to train on: {batch}")
             result = self._step(batch)
         if self.epoch_left <= 0:
             self._end_epoch()
         return result
 
     def _report(
-        self, outcome: Outcome, steps: int, seconds: float, waited: float, validation: RowLosses | None
+        self, outcome: SliceEnd, steps: int, seconds: float, waited: float, validation: RowLosses | None
     ) -> SliceReport:
         self.processes.sum_(self.means.tensors())
         losses = self.means.means(self.processes.world) if steps else {}
@@ -257,7 +257,7 @@ class Trainer:
         differentiated = self._differentiate(batch, self.precision.now)
         if is_16_bit(self.precision.now):
             refused = differentiated is None
-            differentiated = differentiated or self._differentiate(batch, Precision.FLOAT32)
+            differentiated = differentiated or self._differentiate(batch, Arithmetic.FLOAT32)
             self.precision.note(overflow=refused and differentiated is not None, samples=self.samples)
         self._note_soundness(batch, sound=differentiated is not None)
         if differentiated is None:
@@ -271,7 +271,7 @@ class Trainer:
         self.means.add(result.sums, result.weights, total, batch.count)
         return result
 
-    def _differentiate(self, batch: RowBatch, precision: Precision) -> tuple[LossResult, Tensor] | None:
+    def _differentiate(self, batch: RowBatch, precision: Arithmetic) -> tuple[LossResult, Tensor] | None:
         """Gradients of the batch, its losses and total; None, and all as it was, where they are not sound."""
         buffers = list(self.net.buffers())
         before, seki = [buffer.clone() for buffer in buffers], (self.seki.total, self.seki.weight)
@@ -334,23 +334,27 @@ class Trainer:
 
     # --------------------------------------------------------------------------------------------------------- data
 
-    def _next_batch(self) -> tuple[RowBatch | None, Outcome]:
-        """The next batch; None, and why, where there is none to be had now."""
+    def _next_batch(self) -> RowBatch | SliceEnd:
+        """The next batch, or what is wanting where there is none to be had now."""
         if self.epoch_left <= 0:
             wanting = self._begin_epoch()
             if wanting is not None:
-                return None, wanting
+                return wanting
         while True:
-            if self._batches is None:
-                plan = self._plan_pass(self._look())
-                if usable_batches(plan, self.config.batch) == 0:
-                    return None, Outcome.FEW_ROWS
-                self._start_pass(plan, Position())
-            assert self._batches is not None
-            batch = self._take_batch(self._batches)
+            batches = self._begin_pass() if self._batches is None else self._batches
+            if batches is None:
+                return SliceEnd.FEW_ROWS
+            batch = self._take_batch(batches)
             if batch is not None:
-                return batch, Outcome.STEPS_DONE
+                return batch
             self._drop_pass()
+
+    def _begin_pass(self) -> Batches | None:
+        """Plan and start a pass over the rows there are now; None where they are fewer than a batch."""
+        plan = self._plan_pass(self._look())
+        if usable_batches(plan, self.config.batch) == 0:
+            return None
+        return self._start_pass(plan, Position())
 
     def _take_batch(self, batches: Batches) -> RowBatch | None:
         """The next batch of the pass; None at its end, or where a process cannot read a file, which is left out."""
@@ -365,19 +369,19 @@ class Trainer:
             return None
         return batch
 
-    def _begin_epoch(self) -> Outcome | None:
+    def _begin_epoch(self) -> SliceEnd | None:
         """Start an epoch if there is data enough and the bucket allows it; else say what is wanting."""
         files = self._look()
         window, bucket = self.config.window, self.config.bucket
         randomly = sum(file.rows for file in files if file.is_random_play)
         countable = countable_rows(self.rows - randomly, randomly, window)
         if countable < window.min_rows:
-            return Outcome.FEW_ROWS
+            return SliceEnd.FEW_ROWS
         if self.config.limit_reuse:
             level = self.bucket or TrainBucket.new(self.rows, bucket)
             self.bucket = level.fill(self.rows, bucket)
             if not self.bucket.may_train(bucket):
-                return Outcome.BUCKET_EMPTY
+                return SliceEnd.BUCKET_EMPTY
             self.bucket = self.bucket.take(bucket)
         self._drop_pass()
         self.epoch_left = bucket.samples_per_epoch
@@ -408,7 +412,7 @@ class Trainer:
         self.recent = used[max(0, len(used) - uses_to_remember(files)) :]
         return plan
 
-    def _start_pass(self, plan: Plan, position: Position) -> None:
+    def _start_pass(self, plan: Plan, position: Position) -> Batches:
         self._batches = Batches(
             plan,
             batch=self.config.batch,
@@ -419,6 +423,7 @@ class Trainer:
             world=self.processes.world,
             pin_memory=self.device.type == "cuda",
         )
+        return self._batches
 
     def _drop_pass(self) -> None:
         if self._batches is not None:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from common.rows import Rows
 from nets.architecture.model import Net
-from nets.data.targets import Targets, make_batch
+from nets.data.targets import Targets, make_batch, require_inputs_of_rows
 from nets.training.losses import Losses, Recipe
 
 BATCH: Final = 256
@@ -80,7 +80,8 @@ def row_losses_in_parts(
     batch: int = BATCH,
     device: torch.device | str = "cpu",
 ) -> Iterator[RowLosses]:
-    """`row_losses`, ``batch`` rows after the other."""
+    """`row_losses`, ``batch`` rows after the other. ValueError for a net that has other inputs than rows."""
+    require_inputs_of_rows(net.config)
     losses = Losses(net.config, recipe, device=device, trained=trained)
     net = net.to(device).eval()
     edge = rows.largest_side()

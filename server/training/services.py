@@ -28,7 +28,7 @@ from common.npz import RowsError
 from nets.training.bad_batches import BadBatchesError
 from nets.training.checkpoint import CheckpointError
 from nets.training.optimizer import DivergedError
-from nets.training.trainer import Outcome, SliceReport
+from nets.training.trainer import SliceEnd, SliceReport
 from nets.training.validation import has_caught_up
 from server.errors import InvalidSettings, Unavailable
 from server.networks.services import network_register
@@ -70,10 +70,10 @@ def training_slice(size: Size, stopping: threading.Event) -> bool:
         if session.save_due(report):
             _save(size, session)
         _record(size, report)
-        if report.outcome is Outcome.EPOCH_DONE:
+        if report.outcome is SliceEnd.EPOCH_DONE:
             _offer_candidate(size, session)
         _tell(size, _describe(session, report), report)
-        return report.outcome in (Outcome.TIME_OVER, Outcome.EPOCH_DONE, Outcome.STEPS_DONE)
+        return report.outcome in (SliceEnd.TIME_OVER, SliceEnd.EPOCH_DONE, SliceEnd.STEPS_DONE)
     except Exception as error:  # whatever it is, the run's page tells it, and the next task tries again
         logger.exception("training of %s", size)
         _forget(size)
@@ -244,7 +244,7 @@ def _describe(session: Session, report: SliceReport) -> str:
         text = f"training in {session.trainer.precision.now}, {report.samples_per_second:,.0f} samples/s"
         return text + (f"; {report.set_aside:,} batches set aside (see its log)" if report.set_aside else "")
     rows = f"{session.trainer.rows:,} rows here"
-    if report.outcome is Outcome.FEW_ROWS:
+    if report.outcome is SliceEnd.FEW_ROWS:
         config = session.plan.config
         rows += (
             f", training begins with {config.window.min_rows:,}, in shards of {session.plan.shard_rows:,}; "

@@ -23,7 +23,7 @@ from nets.files.katago_file import read_net
 from nets.training import checkpoint as checkpoints
 from nets.training.checkpoint import CheckpointFolder
 from nets.training.places import CURRENT
-from nets.training.trainer import Outcome, SliceReport, Trainer
+from nets.training.trainer import SliceEnd, SliceReport, Trainer
 from server.networks.models import Network
 from server.runs.models import Run
 from server.storage import content_name, load, store_as
@@ -58,7 +58,7 @@ class Session:
 
     def save_due(self, report: SliceReport) -> bool:
         """Whether to save now: at the end of an epoch, when enough time has passed, and whenever it was stopped."""
-        ended = report.outcome in (Outcome.EPOCH_DONE, Outcome.STOPPED)
+        ended = report.outcome in (SliceEnd.EPOCH_DONE, SliceEnd.STOPPED)
         return self.unsaved and (ended or time.monotonic() - self.saved_at >= self.plan.checkpoint_seconds)
 
     def save(self) -> str:

@@ -32,9 +32,10 @@ from nets.architecture.blocks import ResidualBlock
 from nets.architecture.config import named
 from nets.architecture.layers import Conv, Norm
 from nets.architecture.model import Net
-from nets.evaluation.backends import BatchShape, CudaBackend, Lane, Planes, Raw, TorchBackend
-from nets.evaluation.batch import Batch, new_batch
-from nets.evaluation.evaluator import EvaluatorError, NetEvaluator, load_evaluator, make_evaluator
+from nets.evaluation.backends import Backend, BatchShape, CudaBackend, Lane, Planes, Raw, TorchBackend
+from nets.evaluation.batch import Batch, EvaluatorError, new_batch
+from nets.evaluation.comparison import Comparison
+from nets.evaluation.evaluator import NetEvaluator, load_evaluator, make_evaluator
 from nets.evaluation.orientation import common_edge
 from nets.files.exchange import module_of, record_of
 from nets.files.katago_file import read_net, write_net
@@ -93,14 +94,22 @@ def positions(rows: int, length: int, *, edges: Sequence[int] = (), ownership: b
     return batch
 
 
+class Unjudged(Comparison):
+    """Runs the known positions, and finds nothing wrong."""
+
+    def judge(self, found: Batch, shape: BatchShape, backend: Backend) -> None:
+        """Pass."""
+
+
 class Unchecked(NetEvaluator):
     """Uses what would fail the self-test as well, and cuts boards out at once."""
 
-    def _edge_for(self, planes: Planes) -> int:
-        return common_edge(planes)
+    def __init__(self, net: Net, backend: Backend, length: int) -> None:
+        super().__init__(net, backend, length)
+        self._comparison = Unjudged(net)
 
-    def _check(self, batch: Batch, shape: BatchShape) -> None:
-        """Pass."""
+    def _edge_for(self, on_board: Planes) -> int:
+        return common_edge(on_board)
 
 
 def on_cuda(net: Net, length: int, dtype: str) -> NetEvaluator:
@@ -380,7 +389,7 @@ def trainer_of(
     from nets.data.files import DataFolder
     from nets.data.window import BucketConfig, WindowConfig
     from nets.training.checkpoint import CheckpointFolder
-    from nets.training.config import Precision, recipe_config
+    from nets.training.config import Arithmetic, recipe_config
     from nets.training.trainer import Trainer
 
     data = folder / "data"
@@ -393,7 +402,7 @@ def trainer_of(
         "paper" if "-bn" in name and "bnh" not in name else "today",
         named(name),
         batch=batch,
-        precision=Precision(precision),
+        precision=Arithmetic(precision),
         limit_reuse=False,
         window=WindowConfig(min_rows=batch),
         bucket=BucketConfig(samples_per_epoch=10**9),

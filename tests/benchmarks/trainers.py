@@ -37,7 +37,7 @@ from nets.architecture.model import Net
 from nets.data.files import DataFolder
 from nets.data.window import BucketConfig, WindowConfig
 from nets.training.checkpoint import CheckpointFolder
-from nets.training.config import Precision, recipe_config
+from nets.training.config import Arithmetic, recipe_config
 from nets.training.trainer import Trainer
 from tests.benchmarks.training import forward_flops, matrix_rate
 from tests.nets.made_rows import made_rows
@@ -57,7 +57,7 @@ class Case:
     """One net in one precision: ``rounds`` of turns of ``steps`` each, boards of ``smallest`` to 19 points a side."""
 
     net: str
-    precision: Precision
+    precision: Arithmetic
     batch: int
     steps: int
     rounds: int
@@ -66,12 +66,12 @@ class Case:
 
 
 CASES: Final = (
-    Case("b6c96-bn", Precision.FLOAT32, 64, 6, 5),
-    Case("b10c128-bn", Precision.FLOAT32, 64, 3, 4),
-    Case("b6c96-bn", Precision.FLOAT32, 64, 4, 5, smallest=9),
+    Case("b6c96-bn", Arithmetic.FLOAT32, 64, 6, 5),
+    Case("b10c128-bn", Arithmetic.FLOAT32, 64, 3, 4),
+    Case("b6c96-bn", Arithmetic.FLOAT32, 64, 4, 5, smallest=9),
     # emulated on processors without units for it: enough to see that it does not pay
-    Case("b6c96-bn", Precision.BFLOAT16, 64, 2, 3, others=(PLAIN,)),
-    Case("b10c128-bn", Precision.BFLOAT16, 64, 1, 3, others=(PLAIN,)),
+    Case("b6c96-bn", Arithmetic.BFLOAT16, 64, 2, 3, others=(PLAIN,)),
+    Case("b10c128-bn", Arithmetic.BFLOAT16, 64, 1, 3, others=(PLAIN,)),
 )
 
 
@@ -132,7 +132,7 @@ def run_theirs(case: Case, folder: Path, *, compiled: bool) -> None:
     sys.argv = ["train.py", "-traindir", str(train), "-datadir", str(folder / "data"), "-no-export"]
     sys.argv += ["-model-kind", case.net, "-swa-period-samples", "500000", *sizes]
     sys.argv += [] if compiled else ["-no-compile"]
-    if case.precision is Precision.BFLOAT16:
+    if case.precision is Arithmetic.BFLOAT16:
         sys.argv.append("-use-bf16")
         torch.amp.autocast = ProcessorAutocast  # type: ignore[assignment,misc]
     runpy.run_path(str(source / "train.py"), run_name="__main__")
@@ -222,7 +222,7 @@ def write_rows(case: Case, folder: Path) -> None:
 
 def measure(case: Case) -> None:
     """Run the case and print what came out."""
-    dtype = torch.bfloat16 if case.precision is Precision.BFLOAT16 else torch.float32
+    dtype = torch.bfloat16 if case.precision is Arithmetic.BFLOAT16 else torch.float32
     names = [OURS, *(other for other in case.others if other != COMPILED or shutil.which("g++"))]
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
@@ -272,7 +272,7 @@ def main() -> None:
 def child(arguments: str) -> None:
     """One of the programs, as `Program` starts it."""
     name, fields, folder = json.loads(arguments)
-    case = Case(**{**fields, "precision": Precision(fields["precision"])})
+    case = Case(**{**fields, "precision": Arithmetic(fields["precision"])})
     if name == OURS:
         run_ours(case, Path(folder))
     else:

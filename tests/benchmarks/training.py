@@ -21,17 +21,17 @@ from nets.architecture.model import Net
 from nets.data.files import DataFolder
 from nets.data.window import BucketConfig, WindowConfig
 from nets.training.checkpoint import CheckpointFolder
-from nets.training.config import Precision, TrainConfig, recipe_config
+from nets.training.config import Arithmetic, TrainConfig, recipe_config
 from nets.training.trainer import SliceReport, Trainer
 from tests.nets.made_rows import in_larger_tensors, made_rows
 
 CASES = [
-    ("b2c32-bn", "paper", 7, 256, Precision.FLOAT32),
-    ("b2c32-fson-mish-rvgl-bnh", "today", 7, 256, Precision.FLOAT32),
-    ("b6c96-bn", "paper", 19, 64, Precision.FLOAT32),
-    ("b6c96-bn", "paper", 19, 64, Precision.BFLOAT16),
-    ("b10c128-bn", "paper", 19, 64, Precision.FLOAT32),
-    ("b10c128-bn", "paper", 19, 64, Precision.BFLOAT16),
+    ("b2c32-bn", "paper", 7, 256, Arithmetic.FLOAT32),
+    ("b2c32-fson-mish-rvgl-bnh", "today", 7, 256, Arithmetic.FLOAT32),
+    ("b6c96-bn", "paper", 19, 64, Arithmetic.FLOAT32),
+    ("b6c96-bn", "paper", 19, 64, Arithmetic.BFLOAT16),
+    ("b10c128-bn", "paper", 19, 64, Arithmetic.FLOAT32),
+    ("b10c128-bn", "paper", 19, 64, Arithmetic.BFLOAT16),
 ]
 STEPS = 6
 
@@ -67,7 +67,7 @@ def measured(config: TrainConfig, files: Sequence[Rows]) -> SliceReport:
     return report
 
 
-def config_for(name: str, recipe: str, length: int, batch: int, precision: Precision) -> TrainConfig:
+def config_for(name: str, recipe: str, length: int, batch: int, precision: Arithmetic) -> TrainConfig:
     """A training that never waits for rows."""
     return recipe_config(
         recipe,
@@ -86,7 +86,7 @@ def cases() -> None:
     for name, recipe, length, batch, precision in CASES:
         files = [made_rows(batch * 4, length, seed=index) for index in range(4)]
         report = measured(config_for(name, recipe, length, batch, precision), files)
-        rate = matrix_rate(torch.bfloat16 if precision is Precision.BFLOAT16 else torch.float32)
+        rate = matrix_rate(torch.bfloat16 if precision is Arithmetic.BFLOAT16 else torch.float32)
         used = 3 * forward_flops(Net(named(name)), length) * report.samples_per_second
         print(
             f"{name:26} {recipe:6} {length:2}×{length:<2} batch {batch:3} {precision:9} "
@@ -103,7 +103,7 @@ def smaller_boards() -> None:
     larger = [in_larger_tensors(rows, 19) for rows in own]
     mixed = [Rows.concatenate([rows, made_rows(1, 19)]) for rows in larger]
     rates = [
-        measured(config_for(name, "paper", length, batch, Precision.FLOAT32), files).samples_per_second
+        measured(config_for(name, "paper", length, batch, Arithmetic.FLOAT32), files).samples_per_second
         for length, files in ((9, own), (19, larger), (19, mixed))
     ]
     print(

@@ -1,7 +1,9 @@
 """Backends that end their process when they are first used, and other ways to go wrong; as OpenVINO's replacement.
 
-Importable by name, since a child process has to find them. `install` puts one in the place that the evaluator takes
-OpenVINO from; a program that is to have it is started by a line of Python that calls it first.
+What ends a process ends a trial alone where the trial is done `here`, without a child: that costs neither torch nor
+OpenVINO loaded once more. Importable by name, since a child process has to find them. `install` puts one in the place
+that the choice of a backend takes OpenVINO from; a program that is to have it is started by a line of Python that calls
+it first.
 """
 
 from __future__ import annotations
@@ -9,12 +11,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nets.architecture.model import Net
 from nets.evaluation.backends import Backend, BatchShape, OpenVinoBackend, Raw
+from nets.evaluation.trial import Bounds, End, Ending
 
 if TYPE_CHECKING:  # a trial's child needs neither
     from client.contribute.child import ChildSettings
@@ -22,6 +26,40 @@ if TYPE_CHECKING:  # a trial's child needs neither
 
 MARKS = "TENGEN_TEST_MARKS"
 """Names the folder in which every process that runs one of these backends leaves a file with its number."""
+NO_PROCESS = 0
+"""The number of a trial that is done `here`."""
+
+
+class Ended(BaseException):
+    """In the place of a process's end."""
+
+    def __init__(self, ending: Ending) -> None:
+        self.ending = ending
+
+
+_is_trial = False
+
+
+def here(work: Callable[[], None], bounds: Bounds) -> Ending:
+    """`nets.evaluation.trial.try_in_child` without a child."""
+    global _is_trial
+    _is_trial = True
+    try:
+        work()
+    except Ended as end:
+        return end.ending
+    except Exception as error:
+        return Ending(End.RAISED, f"{type(error).__name__}: {error}")
+    finally:
+        _is_trial = False
+    return Ending(End.RETURNED, "")
+
+
+def end_by(number: signal.Signals) -> None:
+    """End the process as a library's fault does."""
+    if _is_trial:
+        raise Ended(Ending(End.SIGNAL, number.name))
+    os.kill(os.getpid(), number)
 
 
 class Watched(OpenVinoBackend):
@@ -42,7 +80,7 @@ class Watched(OpenVinoBackend):
         if self.sixteen_bit:
             folder = os.environ.get(MARKS)
             if folder:
-                (Path(folder) / str(os.getpid())).touch()
+                (Path(folder) / str(NO_PROCESS if _is_trial else os.getpid())).touch()
             self.go_wrong(shape)
         return super().run(shape)
 
@@ -54,7 +92,7 @@ class DivisionByZero(Watched):
     """As OpenVINO 2026.4.1 with a net with attention."""
 
     def go_wrong(self, shape: BatchShape) -> None:
-        os.kill(os.getpid(), signal.SIGFPE)
+        end_by(signal.SIGFPE)
 
 
 class AlwaysDying(OpenVinoBackend):
@@ -65,7 +103,7 @@ class AlwaysDying(OpenVinoBackend):
         return True
 
     def run(self, shape: BatchShape) -> Raw:
-        os.kill(os.getpid(), signal.SIGSEGV)
+        end_by(signal.SIGSEGV)
         raise AssertionError
 
 
@@ -74,7 +112,7 @@ class DyingInLargeBatches(Watched):
 
     def go_wrong(self, shape: BatchShape) -> None:
         if shape.rows == self.sizes[-1] and not shape.full:
-            os.kill(os.getpid(), signal.SIGILL)
+            end_by(signal.SIGILL)
 
 
 class DyingOnSmallBoards(Watched):
@@ -82,7 +120,7 @@ class DyingOnSmallBoards(Watched):
 
     def go_wrong(self, shape: BatchShape) -> None:
         if shape.edge < 7:
-            os.kill(os.getpid(), signal.SIGBUS)
+            end_by(signal.SIGBUS)
 
 
 class Raising(Watched):
@@ -96,6 +134,8 @@ class Leaving(Watched):
     """As if all had gone well."""
 
     def go_wrong(self, shape: BatchShape) -> None:
+        if _is_trial:
+            raise Ended(Ending(End.EXIT, "exit code 0"))
         os._exit(0)
 
 
@@ -120,10 +160,10 @@ def missing(*_: Any, **__: Any) -> Backend:
 
 
 def install(name: str) -> None:
-    """The evaluator takes the backend of that name for OpenVINO, in this process."""
-    from nets.evaluation import evaluator
+    """The backend of that name is taken for OpenVINO, in this process."""
+    from nets.evaluation import ways
 
-    setattr(evaluator, "OpenVinoBackend", globals()[name])  # noqa: B010  # which types do not allow
+    setattr(ways, "OpenVinoBackend", globals()[name])  # noqa: B010  # which types do not allow
     Talking.ours = os.getpid()
 
 

@@ -11,7 +11,7 @@ from nets.data.files import DataFolder
 from nets.data.window import BucketConfig, WindowConfig
 from nets.training.averaging import AveragingConfig
 from nets.training.checkpoint import CheckpointFolder
-from nets.training.config import Precision, TrainConfig
+from nets.training.config import Arithmetic, TrainConfig
 from nets.training.optimizer import OptimizerConfig
 from nets.training.trainer import Trainer
 
@@ -29,7 +29,7 @@ def config_for(**changes: Any) -> TrainConfig:
         window=WindowConfig(min_rows=10),
         bucket=BucketConfig(samples_per_epoch=48),
         limit_reuse=False,
-        precision=Precision.FLOAT32,
+        precision=Arithmetic.FLOAT32,
     )
     return replace(base, **changes)
 

@@ -21,7 +21,7 @@ from client.engine.gtp_search import EngineSearch
 from client.networks import evaluator_loader, network_of
 from common.parameters import parse_engine
 from common.precision import Precision
-from nets.evaluation.evaluator import UniformEvaluator
+from nets.evaluation.uniform import UniformEvaluator
 from tests import FIXTURES
 from tests.katago import block
 from tests.oracles import oracle_path, records

@@ -14,7 +14,7 @@ from common.audit import audit_rating_game, audit_training_game
 from common.config_text import ConfigError
 from common.rows import read_npz, to_npz
 from common.sgf import read
-from nets.evaluation.evaluator import UniformEvaluator
+from nets.evaluation.uniform import UniformEvaluator
 from tests.client.games.evaluators import LateEvaluator, OpinionatedEvaluator
 from tests.client.games.games import LENGTH, NET, OTHER, match_text, orders, play, selfplay_text
 

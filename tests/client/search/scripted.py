@@ -15,6 +15,7 @@ from common.go.play import begin
 from common.go.points import BLACK, WHITE, point_at
 from common.go.rules import Ko
 from common.go.state import new_histories, new_states
+from common.inputs import V7, Inputs
 from nets.evaluation.batch import Batch, new_batch
 
 Floats = npt.NDArray[np.float32]
@@ -41,12 +42,13 @@ class ScriptedEvaluator:
     has_short_term_errors: bool = False
     pass_alive_suicide: bool = False
     lanes: int = 1
+    inputs: Inputs = V7
     description: str = "scripted"
     batch_sizes: list[int] = field(default_factory=list)
     symmetries: list[int] = field(default_factory=list)
 
     def new_batch(self, capacity: int, *, ownership: bool = True) -> Batch:
-        return new_batch(capacity, self.length, ownership=ownership)
+        return new_batch(capacity, self.length, inputs=self.inputs, ownership=ownership)
 
     def submit(self, batch: Batch, count: int) -> Callable[[], None]:
         self.run(batch, count)

@@ -63,6 +63,8 @@ def assert_same_tree(pool: SearchPool, slot: int, twin: Node) -> int:
         assert (nodes[index]["status"] == TERMINAL) == node.terminal
         for name in ("weight", "utility", "utility_sq"):
             assert nodes[index][name] == pytest.approx(getattr(node, name), abs=1e-6), name
+        assert node.mean is not None
+        assert node.own is not None
         np.testing.assert_allclose(nodes[index]["mean"], node.mean, rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(nodes[index]["own"], node.own, rtol=1e-6, atol=1e-6)
         e, moves = nodes[index]["first_edge"], []

@@ -12,6 +12,7 @@ import torch
 from nets.architecture.config import Activation, HeadSizes, NetConfig, named
 from nets.architecture.head_layers import ValueHead
 from nets.architecture.layers import Board
+from tests.nets.architecture.nets import boards, cached
 
 LENGTH = 7
 BOARDS = [(7, 7), (7, 7), (5, 7), (4, 3), (2, 2)]
@@ -63,6 +64,7 @@ def pooled_of(head: ValueHead, trunk: Array, width: int, height: int, activation
 def belief_of(head: ValueHead, q: Array, komi_parity: float, length: int, activation: Activation) -> Array:
     """Log-probabilities of all bins; bin i is the score i - M + 0.5."""
     layers = head.belief
+    assert layers.parity is not None
     middle = length * length + 60
     steps = np.arange(2 * middle) - middle  # i - M
     off = 0.05 * (steps + 0.5)
@@ -81,13 +83,13 @@ def test_score_belief_is_the_formula_of_the_spec(activation: Activation) -> None
     planes = torch.zeros(len(BOARDS), 22, LENGTH, LENGTH)
     for row, (width, height) in enumerate(BOARDS):
         planes[row, 0, :height, :width] = 1.0
-    board = Board.of(planes, full=False)
+    board = Board.of(planes[:, :1], full=False)
     trunk = board.cut(torch.randn(len(BOARDS), 16, LENGTH, LENGTH))
     inputs = torch.randn(len(BOARDS), 19)
     inputs[:, 18] = torch.tensor(PARITIES)
     with torch.no_grad():
         found = array(head(head.conv(trunk), board, training=(trunk, inputs))["score_belief"])
-        whole, some = Board.of(planes[:2], full=True), trunk[:2]
+        whole, some = Board.of(planes[:2, :1], full=True), trunk[:2]
         full = array(head(head.conv(some), whole, training=(some, inputs[:2]))["score_belief"])
     assert found.shape == (len(BOARDS), 2 * (49 + 60))
     np.testing.assert_allclose(full, found[:2], atol=1e-5)
@@ -105,3 +107,18 @@ def test_score_belief_tells_bins_and_parities_apart() -> None:
     wanted = belief_of(head, q, 1.0, LENGTH, Activation.MISH)
     assert np.abs(wanted - belief_of(head, q, -1.0, LENGTH, Activation.MISH)).max() > 0.1
     assert np.abs(wanted[1:] - wanted[:-1]).max() > 0.1
+
+
+def test_a_value_head_cuts_its_maps_itself() -> None:
+    """Whatever the trunk's end holds off board: maps of the trunk are 0 there, all else does not see it."""
+    head = cached("b2c16").heads.value
+    planes, inputs = boards([(7, 7), (3, 5)], 7)
+    board = Board.of(planes[:, :1], full=False)
+    trunk = torch.randn(2, 16, 7, 7)
+    with torch.no_grad():
+        found = head(head.conv(trunk), board, training=(trunk, inputs))
+        cut = board.cut(trunk)
+        wanted = head(head.conv(cut), board, training=(cut, inputs))
+    assert {"future_position", "seki", "scoring", "ownership"} <= found.keys()
+    for key, value in found.items():
+        torch.testing.assert_close(value, wanted[key])

@@ -26,7 +26,7 @@ from nets.architecture.config import (
     Rope,
     TipKind,
 )
-from nets.architecture.layers import Norm
+from nets.architecture.layers import Norm, initialise
 from nets.architecture.model import Net
 
 BUILDS = 50
@@ -317,3 +317,12 @@ def test_learnable_frequencies_are_log_uniform_with_random_signs() -> None:
     assert frequencies.sign().mean(0).tolist() == pytest.approx([0.0, 0.0], abs=0.12)
     assert abs(float(torch.corrcoef(octaves.T)[0, 1])) < 0.12
     assert abs(float(torch.corrcoef(frequencies.sign().T)[0, 1])) < 0.12
+
+
+def test_initialisation_has_the_stated_deviation() -> None:
+    torch.manual_seed(0)
+    weight = torch.empty(200, 50, 3, 3)
+    initialise(weight, Activation.RELU, 0.8)
+    wanted = 0.8 * (2 / 450) ** 0.5
+    assert float(weight.std()) == pytest.approx(wanted, rel=0.02)
+    assert float(weight.abs().max()) <= 2 * wanted / 0.87962566 * 1.0001

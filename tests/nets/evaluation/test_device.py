@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 
+from common.inputs import V7
 from nets.architecture.config import named
 from nets.architecture.model import Net
 from nets.data.targets import Targets, make_batch
@@ -86,7 +87,7 @@ def test_losses_and_gradients_stay_on_the_device(
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("name", FAMILIES[:4])
 def test_sixteen_bits_pass_the_self_tests_limit(name: str, dtype: torch.dtype, full: bool) -> None:
-    net, known = gpu.lively(name), known_positions(7, full=full)
+    net, known = gpu.lively(name), known_positions(V7, 7, full=full)
     wanted, found = repeated(known, KNOWN_ROWS), repeated(known, KNOWN_ROWS)
     for batch, backend in ((wanted, TorchBackend(net, 7, 1, sizes=(4,))), (found, rounded(net, 7, dtype))):
         gpu.Unchecked(net, backend, 7).run(batch, KNOWN_ROWS)
@@ -126,11 +127,11 @@ def test_batches_under_way_on_a_device(monkeypatch: pytest.MonkeyPatch, name: st
     evaluator = NetEvaluator(net, backend, 7)
     for again in range(2):  # the first time, graphs are recorded and proved in between
         waits = [evaluator.submit(batch, len(batch.symmetry)) for batch in found]
-        assert len(evaluator._under_way) == again + 1 <= evaluator.lanes == 2
+        assert len(evaluator._pipeline._under_way) == again + 1 <= evaluator.lanes == 2
         assert bool(stream.pending) is not at_once
         for wait in waits:
             wait()
-        assert not evaluator._under_way
+        assert not evaluator._pipeline._under_way
         for mine, other in zip(found, wanted, strict=True):
             assert max(gpu.differences(mine, other).values()) < 1e-4
             for array in (mine.policy, mine.win_loss, mine.no_result, mine.scalars, mine.ownership):

@@ -29,8 +29,8 @@ from common.precision import Precision
 from nets.architecture.model import Net
 from nets.evaluation import proving, verdicts
 from nets.evaluation.backends import Backend, BatchShape
-from nets.evaluation.batch import Batch, new_batch
-from nets.evaluation.evaluator import RECURRING, EvaluatorError, load_evaluator
+from nets.evaluation.batch import Batch, EvaluatorError, new_batch
+from nets.evaluation.evaluator import RECURRING, load_evaluator
 from nets.evaluation.proving import Way, facts_of, find_out, judge
 from nets.evaluation.trial import End, Ending
 from nets.files.exchange import module_of
@@ -61,8 +61,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def use(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In OpenVINO's place; of what is left when it dies, OpenVINO in float32 shall be the quickest."""
-    monkeypatch.setattr("nets.evaluation.evaluator.OpenVinoBackend", getattr(dying, name))
-    monkeypatch.setattr("nets.evaluation.evaluator._seconds_of_a_batch", seconds)
+    monkeypatch.setattr("nets.evaluation.ways.OpenVinoBackend", getattr(dying, name))
+    monkeypatch.setattr("nets.evaluation.ways._seconds_of_a_batch", seconds)
 
 
 def seconds(backend: Backend, length: int) -> float:
@@ -70,8 +70,14 @@ def seconds(backend: Backend, length: int) -> float:
     return float("torch" in backend.description)
 
 
+@pytest.fixture
+def no_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials are done in this process; what becomes of children is told by test_trial.py and by a few tests here."""
+    monkeypatch.setattr(proving, "try_in_child", dying.here)
+
+
 def processes(folder: Path) -> set[int]:
-    """Those that have run the backend in 16 bits."""
+    """Those that have run the backend in 16 bits; a trial without a child counts as one."""
     return {int(path.name) for path in (folder / "marks").iterdir()}
 
 
@@ -82,22 +88,15 @@ def loaded(net: Path = NET, **options: Any) -> str:
     return evaluator.description
 
 
+@pytest.mark.slow  # test_gtp shows it for a whole program
 @pytest.mark.parametrize(
     ("name", "text", "found"),
     [
         ("DivisionByZero", f"{NOT_USED}: a trial was ended by a signal (SIGFPE)", "float32"),
-        (
-            "DyingInLargeBatches",
-            f"{NOT_USED}: a trial was ended by a signal (SIGILL)",
-            "float32",
-        ),
-        ("Leaving", f"{NOT_USED}: a trial ended its process (exit code 0)", "float32"),
-        ("Raising", "cannot compile this", "float32"),
         ("Talking", None, "bfloat16"),
-        ("Watched", None, "bfloat16"),
     ],
 )
-def test_a_library_that_dies_costs_one_line(
+def test_a_library_that_dies_in_a_child_costs_one_line(
     name: str,
     text: str | None,
     found: str,
@@ -106,19 +105,57 @@ def test_a_library_that_dies_costs_one_line(
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    use(name, monkeypatch)
     monkeypatch.setattr(dying.Talking, "ours", os.getpid())
+    costs_one_line(name, text, found, folder, monkeypatch, caplog)
+    written = capfd.readouterr()  # whose second part has the line as well, if logging was set up
+    assert (written.out, "garbage" in written.err) == ("", False)
+
+
+@pytest.mark.usefixtures("no_child")
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        (
+            "DyingInLargeBatches",
+            f"{NOT_USED}: a trial was ended by a signal (SIGILL)",
+            "float32",
+        ),
+        ("Leaving", f"{NOT_USED}: a trial ended its process (exit code 0)", "float32"),
+        ("Raising", "cannot compile this", "float32"),
+        ("Watched", None, "bfloat16"),
+    ],
+)
+def test_a_library_that_dies_in_any_way_costs_one_line(
+    name: str,
+    text: str | None,
+    found: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    costs_one_line(name, text, found, folder, monkeypatch, caplog)
+
+
+def costs_one_line(
+    name: str,
+    text: str | None,
+    found: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The evaluator computes as ``found`` says, and one line, if any, ends with ``text``."""
+    use(name, monkeypatch)
     assert loaded() == f"CPU, OpenVINO, {found}, 1 thread"
     assert len(caplog.records) == (text is not None)
     assert text is None or caplog.messages[0].endswith(f": {text}")
     assert text is None or caplog.messages[0].startswith(f"{NAME}: ")
-    written = capfd.readouterr()  # whose second part has the line as well, if logging was set up
-    assert (written.out, "garbage" in written.err) == ("", False)
     survived = found == "bfloat16" or name == "Raising"
     assert len(processes(folder)) == 1 + survived
     assert (os.getpid() in processes(folder)) is survived
 
 
+@pytest.mark.usefixtures("no_child")
 def test_where_everything_of_a_library_dies_another_is_used(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -130,6 +167,7 @@ def test_where_everything_of_a_library_dies_another_is_used(
     ]
 
 
+@pytest.mark.usefixtures("no_child")
 def test_the_next_net_of_its_kind_pays_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -201,10 +239,10 @@ def test_nowhere_to_remember(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_tried_where_nothing_is_risky(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_child(*_: Any) -> Ending:
+    def trial(*_: Any) -> Ending:
         raise AssertionError("a trial")
 
-    monkeypatch.setattr(proving, "try_in_child", no_child)
+    monkeypatch.setattr(proving, "try_in_child", trial)
     use("DivisionByZero", monkeypatch)
     assert "OpenVINO, float32" in loaded(precision=Precision.FLOAT32)
     monkeypatch.setattr(dying.Watched, "has_bfloat16", staticmethod(lambda: False))
@@ -212,6 +250,7 @@ def test_nothing_is_tried_where_nothing_is_risky(folder: Path, monkeypatch: pyte
     assert not (folder / "verdicts").exists()
 
 
+@pytest.mark.usefixtures("no_child")
 def test_boards_of_another_size_are_tried_when_they_come(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -371,10 +410,11 @@ def test_a_stream_of_a_client(folder: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert child.group.processes[0].process.pid not in processes(folder)
 
 
+@pytest.mark.usefixtures("no_child")
 def test_nothing_left_to_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every reason is told where there is no way at all."""
     use("AlwaysDying", monkeypatch)
 
-    monkeypatch.setattr("nets.evaluation.evaluator.TorchBackend", dying.missing)
+    monkeypatch.setattr("nets.evaluation.ways.TorchBackend", dying.missing)
     with pytest.raises(EvaluatorError, match=r"bfloat16 is not used here.*float32 is not used here.*no torch"):
         loaded()

@@ -91,7 +91,7 @@ def assert_within(found: Differences, limits: dict[str, float], score: float) ->
 
 
 @pytest.mark.parametrize(("name", "count"), [("rawnet", 200), ("rawnet_rare", 69)])
-def test_g170(name: str, count: int) -> None:
+def test_what_engines_print_of_g170_nets_is_what_we_say(name: str, count: int) -> None:
     compared, found = compare(records(name), evaluator, G170)
     assert compared == count
     assert_within(found, ROUNDED, ROUNDED_SCORE)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from common.go.points import MAX_LENGTH, MIN_LENGTH
+from common.inputs import V7
 from common.rows import InputPlane
 from nets.evaluation.batch import Batch
 from nets.evaluation.known_positions import KNOWN_ROWS, known_positions, repeated
@@ -19,7 +20,7 @@ EDGE = 9
 def answered(rows: int = KNOWN_ROWS, *, noise: float = 0.0, seed: int = 0) -> Batch:
     """The known positions with outputs as of a net that has learned something, each times 1 ± ``noise``."""
     random = np.random.default_rng(7)
-    batch = repeated(known_positions(EDGE, full=True), KNOWN_ROWS)
+    batch = repeated(known_positions(V7, EDGE, full=True), KNOWN_ROWS)
     values: dict[str, Any] = {
         "policy": random.normal(0.0, 3.0, batch.policy.shape),
         "win_loss": random.uniform(-0.9, 0.9, KNOWN_ROWS),
@@ -27,7 +28,7 @@ def answered(rows: int = KNOWN_ROWS, *, noise: float = 0.0, seed: int = 0) -> Ba
         "scalars": random.uniform(5.0, 15.0, batch.scalars.shape),
         "ownership": random.uniform(-1.0, 1.0, batch.ownership.shape),
     }
-    answer = repeated(known_positions(EDGE, full=True), rows)
+    answer = repeated(known_positions(V7, EDGE, full=True), rows)
     shaking = np.random.default_rng(seed)
     for name, value in values.items():
         array = getattr(answer, name)
@@ -37,7 +38,7 @@ def answered(rows: int = KNOWN_ROWS, *, noise: float = 0.0, seed: int = 0) -> Ba
 
 
 def objected(found: Batch, limits: Any = SIXTEEN_BITS) -> list[str]:
-    return objections(differences(found, answered(), known_positions(EDGE, full=True).legal), limits)
+    return objections(differences(found, answered(), known_positions(V7, EDGE, full=True).legal), limits)
 
 
 @pytest.mark.parametrize("rows", [KNOWN_ROWS, 64, 20])
@@ -77,7 +78,7 @@ def test_faults_do_not_pass(fault: str) -> None:
 
 
 def test_what_is_illegal_does_not_count() -> None:
-    batch, legal = answered(), known_positions(EDGE, full=True).legal
+    batch, legal = answered(), known_positions(V7, EDGE, full=True).legal
     assert not legal.all()
     batch.policy[~legal] = 1e9
     assert objected(batch, FLOAT32) == []
@@ -86,7 +87,7 @@ def test_what_is_illegal_does_not_count() -> None:
 @pytest.mark.parametrize("full", [True, False])
 @pytest.mark.parametrize("edge", range(MIN_LENGTH, MAX_LENGTH + 1))
 def test_there_are_positions_for_every_tensor(edge: int, full: bool) -> None:
-    known = known_positions(edge, full=full)
+    known = known_positions(V7, edge, full=full)
     planes = known.batch.planes
     on_board = planes[:, InputPlane.ON_BOARD]
     assert on_board[0].all()

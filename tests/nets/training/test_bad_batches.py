@@ -19,12 +19,12 @@ from nets.data.targets import RowBatch
 from nets.data.window import BucketConfig, WindowConfig
 from nets.training.averaging import AveragingConfig
 from nets.training.bad_batches import BadBatchesError, RecentBatches
-from nets.training.config import Precision, TrainConfig
+from nets.training.config import Arithmetic, TrainConfig
 from nets.training.export import export_net
 from nets.training.metrics import JsonLines
 from nets.training.precision import TrunkPrecision, forward
 from nets.training.processes import Processes
-from nets.training.trainer import Outcome, Trainer
+from nets.training.trainer import SliceEnd, Trainer
 from tests.nets.made_rows import made_rows
 from tests.nets.trainings import QUICK, config_for, losses_of, trainer_for
 
@@ -98,7 +98,7 @@ def test_a_bad_row_costs_its_batch_and_is_named(name: str, tmp_path: Path, caplo
     data, lines = write_data(tmp_path / "data", BAD[name]), JsonLines(tmp_path / "metrics.jsonl")
     trainer = trainer_for(data, tmp_path / "state", config=config(), metrics=lines)
     report = trainer.run(max_steps=100)
-    assert report.outcome is Outcome.EPOCH_DONE
+    assert report.outcome is SliceEnd.EPOCH_DONE
     assert (report.steps, report.samples, trainer.optimizer.steps) == (11, 88, 11)
     assert 1 <= report.set_aside <= 3
     assert caplog.text.count("set aside a batch at") == report.set_aside
@@ -118,8 +118,8 @@ def test_what_is_set_aside_leaves_no_trace(tmp_path: Path) -> None:
     while True:
         tensors = {name: tensor.clone() for name, tensor in trainer._tensors().items()}
         data = trainer._data()
-        batch, _ = trainer._next_batch()
-        assert batch is not None
+        batch = trainer._next_batch()
+        assert isinstance(batch, RowBatch)
         if trainer._step(batch) is None:
             break
     now = trainer._data()
@@ -246,8 +246,8 @@ def test_a_loss_that_overflows_16_bits_is_trained_in_float32(
 ) -> None:
     """It is not the rows' fault, so they are not lost; what remains is a training in float32."""
 
-    def overflowing(net: Net, batch: RowBatch, precision: Precision) -> tuple[dict[str, torch.Tensor], ...]:
-        factor = math.inf if precision is Precision.FLOAT16 else 1.0
+    def overflowing(net: Net, batch: RowBatch, precision: Arithmetic) -> tuple[dict[str, torch.Tensor], ...]:
+        factor = math.inf if precision is Arithmetic.FLOAT16 else 1.0
         return tuple(
             {name: output * factor for name, output in heads.items()} for heads in forward(net, batch, precision)
         )
@@ -255,7 +255,7 @@ def test_a_loss_that_overflows_16_bits_is_trained_in_float32(
     monkeypatch.setattr("nets.training.trainer.forward", overflowing)
     data = write_data(tmp_path / "data", None)
     exact = trainer_for(data, tmp_path / "a", config=config())
-    trainer = trainer_for(data, tmp_path / "b", config=config(precision=Precision.FLOAT16))
+    trainer = trainer_for(data, tmp_path / "b", config=config(precision=Arithmetic.FLOAT16))
     assert losses_of(trainer, 3) == pytest.approx(losses_of(exact, 3), rel=1e-4)
     assert (trainer.set_aside.total, trainer.precision.overflows.total) == (0, 3)
     assert "is trained in float32: its loss overflows float16" in caplog.text
@@ -267,12 +267,12 @@ def test_a_loss_that_overflows_16_bits_is_trained_in_float32(
 def test_a_chosen_precision_in_which_nearly_all_losses_overflow_is_left() -> None:
     said: list[str] = []
     numbers = {"loss_scale": [256.0, 0]}
-    chosen, fixed = (TrunkPrecision(name, Processes(), said.append) for name in (Precision.AUTO, Precision.FLOAT16))
+    chosen, fixed = (TrunkPrecision(name, Processes(), said.append) for name in (Arithmetic.AUTO, Arithmetic.FLOAT16))
     for precision in (chosen, fixed):
-        precision.restore(numbers, Precision.FLOAT16, torch.device("cpu"))
+        precision.restore(numbers, Arithmetic.FLOAT16, torch.device("cpu"))
         said.clear()
         for _ in range(RecentBatches.NEARLY_ALL):
             precision.note(overflow=True, samples=800)
-    assert (chosen.now, fixed.now) == (Precision.FLOAT32, Precision.FLOAT16)
+    assert (chosen.now, fixed.now) == (Arithmetic.FLOAT32, Arithmetic.FLOAT16)
     assert not chosen.scale.used
     assert fixed.scale.used

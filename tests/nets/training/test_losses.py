@@ -218,7 +218,7 @@ def test_every_term_has_a_formula_here() -> None:
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_term(name: str, rows: Rows, batch: RowBatch) -> None:
+def test_each_term_is_its_formula_row_by_row(name: str, rows: Rows, batch: RowBatch) -> None:
     outputs = made_outputs()
     losses = Losses(NET, EVERY_TERM)
     values = losses.formulas(outputs, Targets(batch, torch.float64))
@@ -291,7 +291,7 @@ GRADIENT_ELSEWHERE = {"score_stdev": {"score_belief"}, "score_mean_belief": {"sc
 """Terms whose gradient reaches a second output; in all others it stays in the term's own."""
 
 
-@pytest.mark.parametrize("head", HEADS, ids=lambda head: head.name)
+@pytest.mark.parametrize("head", HEADS.values(), ids=lambda head: head.name)
 def test_gradients_flow_only_where_they_should(head: Any, batch: RowBatch) -> None:
     for term in head.terms:
         outputs = made_outputs()

@@ -101,7 +101,7 @@ def test_steering_holds_the_norm() -> None:
     assert steering(1.1, 1.0) == pytest.approx(2 ** (2 * math.tanh(3 * math.log(1.1))))
 
 
-def test_caps() -> None:
+def test_the_cap_on_gradients_follows_from_norm_batch_and_scale() -> None:
     assert gradient_cap(NormKind.FIXUP, TODAY, batch=1024, scale=4.0) == pytest.approx(2500 * 2 / 2)
     assert gradient_cap(NormKind.BATCH_NORM, TODAY, batch=256, scale=1.0) == 5500
     assert gradient_cap(NormKind.FIXUP, OptimizerConfig(Kind.MUON), batch=256, scale=1.0) == 11000

@@ -17,7 +17,7 @@ from nets.data.window import BucketConfig, WindowConfig
 from nets.training import precision as precision_module
 from nets.training.averaging import AveragingConfig
 from nets.training.checkpoint import read
-from nets.training.config import Precision
+from nets.training.config import Arithmetic
 from nets.training.losses import Losses, Recipe
 from nets.training.metrics import JsonLines
 from nets.training.optimizer import Kind, OptimizerConfig
@@ -29,7 +29,7 @@ from tests.oracles import oracle_path
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 CPU = torch.device("cpu")
-AUTO, FLOAT32, BFLOAT16, FLOAT16 = Precision.AUTO, Precision.FLOAT32, Precision.BFLOAT16, Precision.FLOAT16
+AUTO, FLOAT32, BFLOAT16, FLOAT16 = Arithmetic.AUTO, Arithmetic.FLOAT32, Arithmetic.BFLOAT16, Arithmetic.FLOAT16
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def gain(monkeypatch: pytest.MonkeyPatch, times: float) -> None:
     ],
 )
 def test_processors_without_units_are_known(
-    capability: str, machine: str, expected: Precision | None, monkeypatch: pytest.MonkeyPatch
+    capability: str, machine: str, expected: Arithmetic | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
     monkeypatch.setattr("nets.training.precision.platform.machine", lambda: machine)
@@ -67,7 +67,7 @@ def test_processors_without_units_are_known(
     ("capability", "expected"), [((9, 0), BFLOAT16), ((8, 6), BFLOAT16), ((7, 5), FLOAT16), ((6, 1), None)]
 )
 def test_gpus_take_what_they_have_units_for(
-    capability: tuple[int, int], expected: Precision | None, monkeypatch: pytest.MonkeyPatch
+    capability: tuple[int, int], expected: Arithmetic | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     assert type_with_units(torch.device("cuda"))[0] is expected
@@ -81,7 +81,7 @@ def chosen(rows_seed: int = 1) -> precision_module.Choice | None:
 
 @pytest.mark.parametrize(("times", "expected"), [(2.7, BFLOAT16), (1.4, BFLOAT16), (1.05, FLOAT32), (0.3, FLOAT32)])
 def test_what_is_measured_as_faster_is_chosen(
-    units: None, times: float, expected: Precision, monkeypatch: pytest.MonkeyPatch
+    units: None, times: float, expected: Arithmetic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gain(monkeypatch, times)
     choice = chosen()
@@ -94,7 +94,7 @@ def test_times_are_those_of_real_steps_and_the_best_of_several(units: None, monk
     taken = {FLOAT32: iter([90.0, 4.0, 2.0, 3.0]), BFLOAT16: iter([90.0, 9.0, 1.0, 9.0])}
     asked = []
 
-    def seconds(trial: Trial, precision: Precision) -> float:
+    def seconds(trial: Trial, precision: Arithmetic) -> float:
         asked.append(precision)
         assert real(trial, precision) > 0
         return next(taken[precision])
@@ -117,7 +117,7 @@ def test_what_fails_or_is_wrong_in_16_bits_is_not_chosen(units: None, monkeypatc
         assert choice.precision is FLOAT32
         assert reason in choice.reason
 
-    def fails(trial: Trial, precision: Precision) -> float:
+    def fails(trial: Trial, precision: Arithmetic) -> float:
         if precision is BFLOAT16:
             raise RuntimeError("not implemented for 'BFloat16'\nand more")
         return real(trial, precision)
@@ -277,7 +277,7 @@ def test_the_command_says_what_it_chose(data: Path, tmp_path: Path, capsys: pyte
 # ------------------------------------------------------------------------------------------- as good as float32
 
 
-def curve(folder: Path, precision: Precision, seed: int, *, parts: int, steps: int) -> list[dict[str, float]]:
+def curve(folder: Path, precision: Arithmetic, seed: int, *, parts: int, steps: int) -> list[dict[str, float]]:
     """Mean losses of each of ``parts`` of a training on rows of real 9×9 games, ``steps`` a part."""
     config = config_for(
         net=named("b1c6nbt-bn"),

@@ -17,7 +17,7 @@ from nets.architecture.config import named
 from nets.data.window import BucketConfig, WindowConfig
 from nets.training import optimizer as optimizer_module
 from nets.training.checkpoint import CheckpointError, read, write
-from nets.training.config import Precision, TrainConfig
+from nets.training.config import Arithmetic, TrainConfig
 from nets.training.export import export_net
 from nets.training.metrics import JsonLines
 from nets.training.optimizer import DivergedError, Kind, OptimizerConfig
@@ -108,7 +108,7 @@ def test_a_killed_training_goes_on_with_the_rates_that_it_had(
 
 
 def test_the_guard_and_the_scale_of_losses_go_on_too(data: Path, tmp_path: Path) -> None:
-    config = config_for(precision=Precision.FLOAT16, limit_reuse=True)
+    config = config_for(precision=Arithmetic.FLOAT16, limit_reuse=True)
     first = trainer_for(data, tmp_path / "a", config=config)
     losses_of(first, 3)
     first.precision.scale.value, first.precision.scale.good_steps = 512.0, 77
@@ -182,7 +182,7 @@ def test_changed_settings_are_told_and_another_batch_begins_a_new_pass(data: Pat
     assert same.resume()
     assert same.changes == []
     assert same._batches is not None
-    other = trainer_for(data, tmp_path / "a", config=config_for(batch=4, seed=2, precision=Precision.BFLOAT16))
+    other = trainer_for(data, tmp_path / "a", config=config_for(batch=4, seed=2, precision=Arithmetic.BFLOAT16))
     assert other.resume()
     assert set(other.changes) == {"batch: 8 -> 4", "seed: 1 -> 2", "precision: float32 -> bfloat16"}
     assert other._batches is None

@@ -24,12 +24,12 @@ from nets.data.window import BucketConfig, WindowConfig
 from nets.training import optimizer as optimizer_module
 from nets.training.averaging import AveragingConfig
 from nets.training.checkpoint import CheckpointFolder
-from nets.training.config import Precision, TrainConfig, recipe_config
+from nets.training.config import Arithmetic, TrainConfig, recipe_config
 from nets.training.export import load_net
 from nets.training.losses import Recipe, seki_share
 from nets.training.metrics import JsonLines
 from nets.training.optimizer import Kind, OptimizerConfig
-from nets.training.trainer import Outcome, Trainer
+from nets.training.trainer import SliceEnd, Trainer
 from nets.training.validation import row_losses
 from tests.nets.data.test_passes import spoil
 from tests.nets.made_rows import made_rows
@@ -75,9 +75,9 @@ def test_the_total_is_made_of_two_head_sets_and_the_scaled_seki_term(data: Path,
     trainer.close()
 
 
-@pytest.mark.parametrize("precision", [Precision.FLOAT32, Precision.BFLOAT16, Precision.FLOAT16])
+@pytest.mark.parametrize("precision", [Arithmetic.FLOAT32, Arithmetic.BFLOAT16, Arithmetic.FLOAT16])
 def test_the_trunk_computes_in_the_precision_and_heads_and_gradients_in_full(
-    data: Path, tmp_path: Path, precision: Precision
+    data: Path, tmp_path: Path, precision: Arithmetic
 ) -> None:
     trainer = trainer_for(data, tmp_path / "a", config=config_for(precision=precision))
     exact = trainer_for(data, tmp_path / "b")
@@ -146,7 +146,7 @@ def test_where_all_files_are_damaged_there_is_nothing_to_train_on(data: Path, tm
     for path in data.iterdir():
         spoil(path)
     trainer = trainer_for(data, tmp_path / "a")
-    assert trainer.run(max_steps=5).outcome is Outcome.FEW_ROWS
+    assert trainer.run(max_steps=5).outcome is SliceEnd.FEW_ROWS
     assert len(trainer.folder.refused) == 4
     trainer.close()
 
@@ -210,7 +210,7 @@ def test_what_is_for_validation_is_measured_after_an_epoch_and_not_trained_on(da
     trainer = trainer_for(tmp_path / "sorted", tmp_path / "state", metrics=lines)
     assert trainer.run(max_steps=2).validation == {}
     report = trainer.run(max_steps=10)
-    assert report.outcome is Outcome.EPOCH_DONE
+    assert report.outcome is SliceEnd.EPOCH_DONE
     expected = row_losses(trainer.averager.averaged_net(), rows, trainer.config.recipe).means()
     assert report.validation == pytest.approx(expected)
     assert report.rows == 80
@@ -221,7 +221,7 @@ def test_what_is_for_validation_is_measured_after_an_epoch_and_not_trained_on(da
     assert (other.losses, other.validation) == (report.losses, {})
     stops = iter([False] * 7)
     interrupted = trainer.run(max_steps=10, stop=lambda: next(stops, True))  # asked before each step, then between
-    assert (interrupted.outcome, interrupted.validation) == (Outcome.EPOCH_DONE, {})
+    assert (interrupted.outcome, interrupted.validation) == (SliceEnd.EPOCH_DONE, {})
     for each in (trainer, again):
         each.close()
 
@@ -255,14 +255,14 @@ def test_validation_that_cannot_be_read_or_ends_does_not_end_a_training(
     assert lines.read()[-1]["validation_rows"] == 30
     trainer.run(max_steps=2)
     held.unlink()
-    assert trainer.run(max_steps=10).outcome is Outcome.EPOCH_DONE
+    assert trainer.run(max_steps=10).outcome is SliceEnd.EPOCH_DONE
     assert "no validation at 96 samples: its rows are gone" in caplog.text
 
     def away(*_: object) -> None:
         raise FileNotFoundError("the data folder does not exist")
 
     monkeypatch.setattr("nets.training.trainer.validation_rows", away)
-    assert trainer.run(max_steps=10).outcome is Outcome.EPOCH_DONE
+    assert trainer.run(max_steps=10).outcome is SliceEnd.EPOCH_DONE
     assert "no validation at 144 samples: the data folder" in caplog.text
     trainer.close()
 
@@ -276,10 +276,10 @@ def test_the_rows_that_a_shuffler_chose_from_fill_the_bucket(data: Path, tmp_pat
         if rows == 1000:
             config = config_for(limit_reuse=True, bucket=BucketConfig(2, 48, 48), window=WindowConfig(min_rows=900))
             trainer = trainer_for(shuffles, tmp_path / "state", config=config)
-            assert trainer.run(max_steps=10).outcome is Outcome.EPOCH_DONE
-            assert trainer.run(max_steps=10).outcome is Outcome.BUCKET_EMPTY
+            assert trainer.run(max_steps=10).outcome is SliceEnd.EPOCH_DONE
+            assert trainer.run(max_steps=10).outcome is SliceEnd.BUCKET_EMPTY
     report = trainer.run(max_steps=10)
-    assert (report.outcome, report.rows) == (Outcome.EPOCH_DONE, 1030)
+    assert (report.outcome, report.rows) == (SliceEnd.EPOCH_DONE, 1030)
     trainer.close()
 
 
@@ -287,26 +287,26 @@ def test_slices_say_why_they_end(data: Path, tmp_path: Path) -> None:
     bucket = BucketConfig(max_train_bucket_per_new_data=1, max_train_bucket_size=96, samples_per_epoch=96)
     config = config_for(bucket=bucket, limit_reuse=True)
     trainer = trainer_for(data, tmp_path / "state", config=config)
-    assert trainer.run(max_steps=5).outcome is Outcome.STEPS_DONE
-    assert trainer.run(max_steps=50, stop=lambda: True).outcome is Outcome.STOPPED
-    assert trainer.run(max_steps=50, max_seconds=-1).outcome is Outcome.TIME_OVER
+    assert trainer.run(max_steps=5).outcome is SliceEnd.STEPS_DONE
+    assert trainer.run(max_steps=50, stop=lambda: True).outcome is SliceEnd.STOPPED
+    assert trainer.run(max_steps=50, max_seconds=-1).outcome is SliceEnd.TIME_OVER
     done = trainer.run(max_steps=50)
-    assert (done.outcome, done.steps, done.samples) == (Outcome.EPOCH_DONE, 7, 96)
+    assert (done.outcome, done.steps, done.samples) == (SliceEnd.EPOCH_DONE, 7, 96)
     empty = trainer.run(max_steps=50)
-    assert (empty.outcome, empty.steps, empty.losses) == (Outcome.BUCKET_EMPTY, 0, {})
+    assert (empty.outcome, empty.steps, empty.losses) == (SliceEnd.BUCKET_EMPTY, 0, {})
     write_npz(made_rows(95, 5), data / "more.npz")
-    assert trainer.run(max_steps=50).outcome is Outcome.BUCKET_EMPTY
+    assert trainer.run(max_steps=50).outcome is SliceEnd.BUCKET_EMPTY
     write_npz(made_rows(2, 5), data / "most.npz")
-    assert trainer.run(max_steps=50).outcome is Outcome.EPOCH_DONE
+    assert trainer.run(max_steps=50).outcome is SliceEnd.EPOCH_DONE
     trainer.close()
     few = trainer_for(data, tmp_path / "few", config=config_for(window=WindowConfig(min_rows=10_000)))
-    assert few.run(max_steps=1).outcome is Outcome.FEW_ROWS
+    assert few.run(max_steps=1).outcome is SliceEnd.FEW_ROWS
     with pytest.raises(LookupError, match="too few rows"):
         few.step()
 
 
 def test_low_precision_trains_too(data: Path, tmp_path: Path) -> None:
-    for precision in (Precision.BFLOAT16, Precision.FLOAT16):
+    for precision in (Arithmetic.BFLOAT16, Arithmetic.FLOAT16):
         trainer = trainer_for(data, tmp_path / precision, config=config_for(precision=precision))
         report = trainer.run(max_steps=6)
         trainer.close()
