@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from server.jobs import selectors as jobs
+from server.gates import selectors as gates
 from server.networks import selectors as networks
 from server.networks.models import NetworkState
 from server.ratings import selectors as ratings
@@ -52,7 +52,7 @@ def read_status(run_name: str) -> RunStatus:
     rated = {net.name: net for net in ratings.rating_curve(run_name)}
     strength = rated.get(current.name) if current else None
     losses = training.loss_curve(training.sizes(run)[0])
-    gate = next(iter(jobs.open_gates(run)), None)
+    gate = next(iter(gates.open_gates(run)), None)
     states = [network.state for network in networks.networks(run)]
     return RunStatus(
         games=run.totals.training_games,

@@ -66,6 +66,7 @@ INSTALLED_APPS = [
     "server.accounts",
     "server.runs",
     "server.networks",
+    "server.gates",
     "server.jobs",
     "server.games",
     "server.ratings",

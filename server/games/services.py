@@ -32,8 +32,9 @@ from server.errors import GameExists, GameRefused
 from server.games.counting import Counts, counts_of
 from server.games.models import Game, GameKind, GameState
 from server.games.quick_checks import check_rows, check_sgf
+from server.gates.services import gates_change
 from server.jobs.models import Job, JobKind
-from server.jobs.services import gates_change, job_for_upload, job_game_received
+from server.jobs.services import job_for_upload, job_game_received
 from server.networks.models import Network
 from server.networks.selectors import network_by_name
 from server.runs.models import Run, RunState, RunTotals

@@ -31,7 +31,8 @@ from nets.training.optimizer import DivergedError
 from nets.training.trainer import Outcome, SliceReport
 from nets.training.validation import has_caught_up
 from server.errors import InvalidSettings, Unavailable
-from server.networks.services import network_register
+from server.gates.services import candidate_register
+from server.networks.services import NewNetwork
 from server.runs.models import RunTotals
 from server.training.model_files import read_model
 from server.training.models import TrainingMetric, TrainingState
@@ -190,14 +191,16 @@ def _offer_candidate(size: Size, session: Session) -> None:
     rows = RunTotals.objects.get(run=run).training_rows
     name = f"{run.name}-{_architecture_word(size.architecture)}-s{samples}"
     path = session.export(name)
-    network_register(
-        run=run,
-        name=name,
-        model=read_model(path),
-        architecture=size.architecture,
-        parent=run.current_network,
-        train_step=samples,
-        data_rows=rows,
+    candidate_register(
+        NewNetwork(
+            run=run,
+            name=name,
+            model=read_model(path),
+            architecture=size.architecture,
+            parent=run.current_network,
+            train_step=samples,
+            data_rows=rows,
+        )
     )
     path.unlink()
     logger.info("%s: the network %s is a candidate", size, name)

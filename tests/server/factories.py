@@ -19,9 +19,10 @@ from server.accounts.models import Contributor
 from server.accounts.services import contributor_create
 from server.games.models import Game
 from server.games.services import Accepted, Verdict
+from server.gates.services import candidate_register
 from server.jobs.models import Job
 from server.networks.models import Network
-from server.networks.services import ModelFile, digest, network_register
+from server.networks.services import ModelFile, NewNetwork, digest, seed_register
 from server.runs.models import Run
 from server.runs.services import run_create
 
@@ -48,11 +49,12 @@ def make_contributor(username: str = "anna") -> Contributor:
     return contributor_create(username=username, password=PASSWORD)[0]
 
 
-def make_network(run: Run, folder: Path, **settings: Any) -> Network:
+def make_network(run: Run, folder: Path, *, is_candidate: bool = True, **settings: Any) -> Network:
     """A network with a file of some bytes; by default a candidate, which opens its gate."""
     number = next(_numbers)
     name = settings.pop("name", f"{run.name}-s{number}-d{number}")
-    return network_register(run=run, name=name, model=make_model(folder, number), **settings)
+    register = candidate_register if is_candidate else seed_register
+    return register(NewNetwork(run=run, name=name, model=make_model(folder, number), **settings))
 
 
 def make_model(folder: Path, number: int = 0) -> ModelFile:

@@ -18,7 +18,8 @@ from server.accounts.models import Contributor
 from server.games import services
 from server.games.models import Game, GameState
 from server.games.services import Accepted, Verdict, games_audit
-from server.jobs.models import Gate, GateState, Job, JobKind
+from server.gates.models import Gate, GateState
+from server.jobs.models import Job, JobKind
 from server.jobs.services import job_request
 from server.networks.models import NetworkState
 from server.runs.models import Run, RunTotals

@@ -30,7 +30,8 @@ from server.games.services import (
     games_requeue,
     games_restore,
 )
-from server.jobs.models import Gate, Job
+from server.gates.models import Gate
+from server.jobs.models import Job
 from server.networks.models import Network
 from server.runs.models import Run, RunTotals
 from tests.server.factories import SGF, accept, ask, game_form, make_network, upload, upload_training

@@ -103,7 +103,7 @@ def test_a_network_that_is_refused_takes_its_file_along(
     def refuse(_: Network) -> None:
         raise RuntimeError("the gate cannot be opened")
 
-    monkeypatch.setattr("server.networks.services.candidate_admit", refuse)
+    monkeypatch.setattr("server.gates.services.candidate_admit", refuse)
     with pytest.raises(RuntimeError):
         make_network(run, tmp_path)
     assert not Network.objects.filter(is_random=False).exists()

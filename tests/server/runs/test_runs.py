@@ -203,7 +203,7 @@ def test_admin_refuses_what_would_spoil_a_run(admin_client: Client, run: Run, tm
 
 @pytest.mark.parametrize(
     "page",
-    ["accounts/contributor", "runs/run", "runs/runtotals", "networks/network", "jobs/gate", "jobs/job", "games/game"],
+    ["accounts/contributor", "runs/run", "runs/runtotals", "networks/network", "gates/gate", "jobs/job", "games/game"],
 )
 def test_every_list_of_the_admin_opens(admin_client: Client, run: Run, page: str) -> None:
     assert admin_client.get(f"/admin/{page}/").status_code == 200

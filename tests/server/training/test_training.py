@@ -362,9 +362,9 @@ def test_workers_log_what_the_settings_say() -> None:
     """Celery's own set-up would leave nothing below WARNING where nobody gives it -l."""
     program = (
         "import logging, server.celery as c; c.app.log.setup_logging_subsystem(loglevel='WARNING'); "
-        "logging.getLogger('server.jobs.services').info('a verdict'); "
+        "logging.getLogger('server.gates.services').info('a verdict'); "
         "logging.getLogger('celery.app.trace').info('a message')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "INFO server.jobs.services: a verdict" in done.stderr
+    assert "INFO server.gates.services: a verdict" in done.stderr
     assert "a message" not in done.stderr
