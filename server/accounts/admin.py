@@ -13,7 +13,8 @@ from django.http import HttpRequest
 
 from server.accounts.models import Contributor
 from server.admin_forms import ChangedFieldsAdmin, ShownForm
-from server.games.services import Refusal, contributor_refuse
+from server.games.moderation import contributor_refuse
+from server.games.moving import Refusal
 
 EXCLUDED: Final = Refusal("excluded", "all games of this contributor were taken out by a maintainer")
 

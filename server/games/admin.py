@@ -7,7 +7,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from server.games.models import Game
-from server.games.services import Refusal, games_refuse, games_requeue, games_restore
+from server.games.moderation import games_refuse, games_requeue, games_restore
+from server.games.moving import Refusal
 
 MODERATED = Refusal("moderated", "taken out by a maintainer")
 

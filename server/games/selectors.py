@@ -95,11 +95,6 @@ def sgf_content(game: Game) -> bytes | None:
         raise Unavailable(f"the server's storage is away at the moment ({type(error).__name__}); try again") from error
 
 
-def waiting_games() -> int:
-    """How many games wait for their audit."""
-    return Game.objects.filter(state=GameState.RECEIVED).count()
-
-
 def refused_games(run_name: str, reason_code: str) -> list[int]:
     """Keys of the games of a run that were refused with a reason code."""
     refused = Game.objects.filter(run__name=run_name, state=GameState.REFUSED, reason_code=reason_code)

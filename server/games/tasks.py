@@ -7,7 +7,7 @@ from typing import Final
 
 from server.celery import app
 from server.games.orphans import remove_orphans
-from server.games.services import audit_hint, games_audit
+from server.hints import AUDIT
 from server.storage import sweep_incoming
 
 BATCH: Final = 32
@@ -18,14 +18,14 @@ SLICE_SECONDS: Final = 45.0
 @app.task(name="server.games.tasks.audit_pending")
 def audit_pending() -> int:
     """Audit what waits; returns how many games."""
-    from server.games.auditing import judge  # compiles the game; only a worker pays for it
+    from server.games.auditing import games_audit, judge  # compiles the game; only a worker pays for it
 
     began = time.monotonic()
     audited = 0
     while count := games_audit(judge, BATCH):
         audited += count
         if time.monotonic() - began > SLICE_SECONDS:
-            audit_hint()
+            AUDIT.send()
             break
     return audited
 

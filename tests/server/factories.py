@@ -17,8 +17,9 @@ from common.rows import ARRAYS, Rows
 from common.wire import PATH_RATING_GAMES, PATH_TASKS, PATH_TRAINING_GAMES, USER_AGENT
 from server.accounts.models import Contributor
 from server.accounts.services import contributor_create
+from server.games.auditing import Accepted, Verdict
 from server.games.models import Game
-from server.games.services import Accepted, Verdict
+from server.games.moving import Refusal
 from server.gates.services import candidate_register
 from server.jobs.models import Job
 from server.networks.models import Network
@@ -67,6 +68,14 @@ def make_model(folder: Path, number: int = 0) -> ModelFile:
 def accept(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
     """A judge of games that finds nothing."""
     return Accepted()
+
+
+FAULT = Refusal("planes", "row 3: the planes do not follow from the game")
+
+
+def refuse(game: Game, sgf: bytes, rows: bytes | None) -> Refusal:
+    """A judge that always finds something."""
+    return FAULT
 
 
 def login(contributor: Contributor | None, password: str = PASSWORD) -> dict[str, str]:

@@ -10,8 +10,8 @@ from django.test import Client
 from django.utils import timezone
 
 from server.accounts.models import Contributor
+from server.games.auditing import games_audit
 from server.games.models import Game
-from server.games.services import games_audit
 from server.gates.models import Gate, GateState
 from server.jobs.models import Job
 from server.networks.models import Network, NetworkState

@@ -16,8 +16,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 
 from server.accounts.models import Contributor
+from server.games.auditing import games_audit
 from server.games.models import Game
-from server.games.services import games_audit
 from server.gates.models import Gate, GateState
 from server.jobs.models import Job
 from server.runs.models import Run

@@ -24,7 +24,7 @@ from pytest_django import Settings
 from common.npz import to_bytes
 from common.rows import ARRAYS, GlobalTarget, Rows
 from server.accounts.models import Contributor
-from server.games.services import games_audit
+from server.games.auditing import games_audit
 from server.jobs.models import Job
 from server.networks.models import Network, NetworkState
 from server.runs.models import Run
