@@ -6,9 +6,7 @@ import time
 from typing import Final
 
 from server.celery import app
-from server.games.orphans import remove_orphans
 from server.hints import AUDIT
-from server.storage import sweep_incoming
 
 BATCH: Final = 32
 SLICE_SECONDS: Final = 45.0
@@ -28,15 +26,3 @@ def audit_pending() -> int:
             AUDIT.send()
             break
     return audited
-
-
-@app.task(name="server.games.tasks.sweep")
-def sweep() -> int:
-    """Remove files that killed processes left half-written; returns how many."""
-    return sweep_incoming()
-
-
-@app.task(name="server.games.tasks.sweep_orphans")
-def sweep_orphans() -> int:
-    """Remove files that no row names; returns how many."""
-    return len(remove_orphans().names)

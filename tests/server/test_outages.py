@@ -19,11 +19,11 @@ from common import wire
 from server import hints
 from server.accounts.models import Contributor
 from server.games.models import Game
-from server.games.orphans import remove_orphans
 from server.hints import AUDIT
 from server.jobs.models import Job
 from server.runs.models import Run
 from server.storage import ABANDONED, INCOMING, sweep_incoming
+from server.upkeep.orphans import remove_orphans
 from tests.server.factories import ask, game_form, upload_training
 
 pytestmark = pytest.mark.django_db

@@ -17,13 +17,13 @@ from pytest_django import Settings
 from server.accounts.models import Contributor
 from server.errors import InvalidSettings
 from server.games.models import Game
-from server.games.orphans import SAFE_AGE
-from server.games.tasks import sweep_orphans
 from server.jobs.models import Job
 from server.networks.models import Network
 from server.runs.models import Run
 from server.storage import load, store_as
 from server.training.models import TrainingState
+from server.upkeep.orphans import SAFE_AGE
+from server.upkeep.tasks import sweep_orphans
 from tests.server.factories import (
     SGF,
     ask,

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from server.games.orphans import SAFE_AGE, remove_orphans
+from server.upkeep.orphans import SAFE_AGE, remove_orphans
 
 _HOUR = timedelta(hours=1)
 
