@@ -46,6 +46,30 @@ FLOORS = {
         {"commands", "contribute"},
         {"__main__"},
     ],
+    "server": [
+        {
+            "errors",
+            "names",
+            "environment",
+            "tables",
+            "broker",
+            "database",
+            "admin_forms",
+            "settings",
+            "schema",
+            "health",
+        },
+        {"api", "arrival", "storage", "celery", "wsgi"},
+        {"hints", "web_worker"},
+        {"accounts", "runs"},
+        {"networks"},
+        {"gates"},
+        {"jobs"},
+        {"games"},
+        {"ratings", "training"},
+        {"upkeep", "web"},
+        {"urls"},
+    ],
 }
 """The rooms of a package from the ground up. A room may import itself and those of lower floors."""
 

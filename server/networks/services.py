@@ -1,4 +1,4 @@
-"""Registering networks. What is peculiar to candidates is the business of `server.gates.services`."""
+"""Making runs with their first network, and registering further ones; for candidates, `server.gates.services`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from django.core.files import File
 from django.db import transaction
@@ -15,6 +15,7 @@ from django.db import transaction
 from server.errors import InvalidSettings
 from server.networks.models import NAME_PATTERN, Network, NetworkState
 from server.runs.models import Run
+from server.runs.services import run_add
 from server.storage import NewFiles
 
 SUFFIX: Final = ".bin.gz"
@@ -53,6 +54,30 @@ class NewNetwork:
     """Rows of the run when it was exported."""
     suits_katago_client: bool = False
     notes: str = ""
+
+
+def run_create(*, name: str, selfplay_config: str, gating_config: str, **settings: Any) -> Run:
+    """A new active run with its first network: the random one, which needs no file.
+
+    ``settings`` are further fields of `Run`.
+
+    Raises:
+        InvalidSettings: with every fault, one a line.
+    """
+    run = Run(name=name, selfplay_config=selfplay_config, gating_config=gating_config, **settings)
+    with transaction.atomic():
+        run_add(run)
+        first = Network(
+            run=run,
+            name=f"{name}-random",
+            state=NetworkState.SEED,
+            is_random=True,
+            training_games_enabled=True,
+        )
+        first.save(force_insert=True)
+        run.current_network = first
+        run.save(update_fields=["current_network"])
+    return run
 
 
 def seed_register(new: NewNetwork) -> Network:

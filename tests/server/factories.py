@@ -23,9 +23,8 @@ from server.games.moving import Refusal
 from server.gates.services import candidate_register
 from server.jobs.models import Job
 from server.networks.models import Network
-from server.networks.services import ModelFile, NewNetwork, digest, seed_register
+from server.networks.services import ModelFile, NewNetwork, digest, run_create, seed_register
 from server.runs.models import Run
-from server.runs.services import run_create
 
 PASSWORD = "a long enough password"
 LENGTH = 7
