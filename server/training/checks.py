@@ -18,7 +18,7 @@ from server.errors import InvalidSettings
 from server.runs.checks import SettingsCheck
 from server.runs.models import Run
 from server.training.architectures import architecture_fault
-from server.training.selectors import sizes
+from server.training.sizes import trained_nets
 
 TIMEOUT_S: Final = 45.0
 """Shorter than what a web server leaves a request."""
@@ -52,9 +52,9 @@ def faults_here(run: Run) -> list[str]:
     from server.training.plan import plan_of
 
     faults: list[str] = []
-    for size in sizes(run):
+    for net in trained_nets(run):
         try:
-            plan_of(run, size.architecture)
+            plan_of(run, net.architecture)
         except InvalidSettings as error:
             faults.append(str(error))
     return list(dict.fromkeys(faults))
