@@ -150,7 +150,8 @@ def test_where_nearly_all_batches_are_bad_the_page_says_so(
     run.training_settings = SETTINGS | {"recipe": "today"}
     run.save()
     count_rows(client, anna, games)
-    assert not train(TrainedNet(run, SMALL))
+    while train(TrainedNet(run, SMALL)):  # a slow machine needs more than one slice for so many
+        pass
     assert trouble(run).startswith("of the last 50 batches, 45 or more could not be trained on")
     assert not measured(TrainedNet(run, SMALL))
 
