@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from server.jobs import selectors as jobs
+from server.gates import selectors as gates
 from server.networks import selectors as networks
 from server.networks.models import NetworkState
 from server.ratings import selectors as ratings
 from server.runs import selectors as runs
 from server.training import selectors as training
+from server.training.sizes import trained_nets
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ def read_status(run_name: str) -> RunStatus:
     current = run.current_network
     rated = {net.name: net for net in ratings.rating_curve(run_name)}
     strength = rated.get(current.name) if current else None
-    losses = training.loss_curve(training.sizes(run)[0])
-    gate = next(iter(jobs.open_gates(run)), None)
+    losses = training.loss_curve(trained_nets(run)[0])
+    gate = next(iter(gates.open_gates(run)), None)
     states = [network.state for network in networks.networks(run)]
     return RunStatus(
         games=run.totals.training_games,

@@ -7,7 +7,6 @@
     ├── GameExists         400  the game was received before
     ├── NoJob              400  nothing to do for this client now: ask again later
     ├── NoRun              404  no run is active
-    ├── RunClosed          403  the run takes nothing more
     ├── OutdatedClient     400  the program is not on the run's list
     ├── NotAllowed         403  the login may not contribute
     └── Unavailable        503  our own trouble (database, storage): the same request may succeed later
@@ -76,13 +75,6 @@ class NoRun(Refused):
 
     def __init__(self) -> None:
         super().__init__("no run is active on this server at the moment; try again later")
-
-
-class RunClosed(Refused):
-    """The run is over."""
-
-    status = 403
-    code = ErrorCode.STOP
 
 
 class OutdatedClient(Refused):

@@ -66,10 +66,12 @@ INSTALLED_APPS = [
     "server.accounts",
     "server.runs",
     "server.networks",
+    "server.gates",
     "server.jobs",
     "server.games",
     "server.ratings",
     "server.training",
+    "server.upkeep",
     "server.web",
 ]
 MIDDLEWARE = [
@@ -233,10 +235,10 @@ CELERY_TASK_PUBLISH_RETRY = False  # a message is a hint; beat gives it again, a
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "audit"
 CELERY_TASK_ROUTES = {
-    "server.games.tasks.sweep_orphans": {"queue": "ratings"},  # takes long, and no game is to wait for it
     "server.games.*": {"queue": "audit"},
     "server.jobs.*": {"queue": "audit"},
     "server.ratings.*": {"queue": "ratings"},
+    "server.upkeep.*": {"queue": "ratings"},  # takes long, and no game is to wait for it
     "server.training.*": {"queue": "training"},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -257,8 +259,8 @@ def _every(seconds: float, task: str) -> dict[str, Any]:
 CELERY_BEAT_SCHEDULER = "celery.beat.Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "audit what a lost message left": _every(10.0, "server.games.tasks.audit_pending"),
-    "remove half-written files": _every(3600.0, "server.games.tasks.sweep"),
-    "remove files that no row names": _every(24 * 3600.0, "server.games.tasks.sweep_orphans"),
+    "remove half-written files": _every(3600.0, "server.upkeep.tasks.sweep"),
+    "remove files that no row names": _every(24 * 3600.0, "server.upkeep.tasks.sweep_orphans"),
     "forget old logins": _every(3600.0, "server.accounts.tasks.forget_logins"),
     "mark lost jobs": _every(60.0, "server.jobs.tasks.expire"),
     "train": _every(10.0, "server.training.tasks.train"),

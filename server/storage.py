@@ -2,7 +2,7 @@
 
 Everything goes through Django's storage, a local folder or S3. The files of a row that is about to be written have a
 name that no other attempt has (`NewFiles`), so that they can go again if the row is refused; what a killed process
-leaves is found by `server.games.orphans`.
+leaves is found by `server.upkeep.orphans`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class NewFiles:
             name = files.store("sgfs/run", label, content, ".sgf")
             … write the row that names it …
 
-    Where the database went away nobody knows whether the row was written: the files stay, and `server.games.orphans`
+    Where the database went away nobody knows whether the row was written: the files stay, and `server.upkeep.orphans`
     removes them if it was not.
     """
 

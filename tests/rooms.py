@@ -31,6 +31,30 @@ FLOORS: Final[dict[str, list[set[str]]]] = {
         {"commands", "contribute"},
         {"__main__"},
     ],
+    "server": [
+        {
+            "errors",
+            "names",
+            "environment",
+            "tables",
+            "broker",
+            "database",
+            "admin_forms",
+            "settings",
+            "schema",
+            "health",
+        },
+        {"api", "arrival", "storage", "celery", "wsgi"},
+        {"hints", "web_worker"},
+        {"accounts", "runs"},
+        {"networks"},
+        {"gates"},
+        {"jobs"},
+        {"games"},
+        {"ratings", "training"},
+        {"upkeep", "web"},
+        {"urls"},
+    ],
 }
 """The rooms of a package from the ground up."""
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.forms import UserChangeForm
-from django.db.models import QuerySet
-from django.http import HttpRequest
 
 from server.accounts.models import Contributor
 from server.admin_forms import ChangedFieldsAdmin, ShownForm
-from server.games.services import Refusal, contributor_refuse
-
-EXCLUDED: Final = Refusal("excluded", "all games of this contributor were taken out by a maintainer")
 
 
 @admin.register(Contributor)
@@ -31,13 +24,6 @@ class ContributorAdmin(ChangedFieldsAdmin):
         *("training_games", "training_rows", "match_games", "refused_games"),
     )
     raw_id_fields = ("user",)
-    actions = ("take_out",)
-
-    @admin.action(description="Exclude: refuse all games, also from training, and take no more")
-    def take_out(self, request: HttpRequest, contributors: QuerySet[Contributor]) -> None:
-        """Take contributors out, with what they sent."""
-        refused = sum(contributor_refuse(contributor, EXCLUDED) for contributor in contributors)
-        self.message_user(request, f"{refused} games refused")
 
 
 class UserForm(ShownForm, UserChangeForm):  # type: ignore[type-arg]  # not subscriptable without stubs

@@ -1,6 +1,6 @@
 """Who contributes: a Django user, and beside it what the project counts and allows.
 
-Invariants are constraints; what is counted is changed only by `server.games.services`, in the same transaction as the
+Invariants are constraints; what is counted is changed only by `server.games.moving`, in the same transaction as the
 state of the game that it counts.
 """
 

@@ -1,15 +1,21 @@
-"""Games in the admin pages: for reading, and to be moved between counted and refused."""
+"""Games in the admin pages: for reading, and to be moved between counted and refused, alone or a contributor's all."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from server.accounts.admin import ContributorAdmin
+from server.accounts.models import Contributor
 from server.games.models import Game
-from server.games.services import Refusal, games_refuse, games_requeue, games_restore
+from server.games.moderation import contributor_refuse, games_refuse, games_requeue, games_restore
+from server.games.moving import Refusal
 
-MODERATED = Refusal("moderated", "taken out by a maintainer")
+EXCLUDED: Final = Refusal("excluded", "all games of this contributor were taken out by a maintainer")
+MODERATED: Final = Refusal("moderated", "taken out by a maintainer")
 
 
 def _keys(games: QuerySet[Game]) -> list[int]:
@@ -50,3 +56,19 @@ class GameAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptabl
     def requeue(self, request: HttpRequest, games: QuerySet[Game]) -> None:
         """Send games to the audit."""
         self.message_user(request, f"{games_requeue(_keys(games))} games wait for their audit")
+
+
+admin.site.unregister(Contributor)
+
+
+@admin.register(Contributor)
+class ModeratedContributorAdmin(ContributorAdmin):
+    """The page of contributors, from which all that somebody sent can be taken out."""
+
+    actions = ("take_out",)
+
+    @admin.action(description="Exclude: refuse all games, also from training, and take no more")
+    def take_out(self, request: HttpRequest, contributors: QuerySet[Contributor]) -> None:
+        """Take contributors out, with what they sent."""
+        refused = sum(contributor_refuse(contributor, EXCLUDED) for contributor in contributors)
+        self.message_user(request, f"{refused} games refused")

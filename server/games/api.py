@@ -35,8 +35,8 @@ from server.api import (
 )
 from server.errors import GameExists, GameRefused
 from server.games.models import Game, GameKind
+from server.games.receiving import Names, game_receive
 from server.games.selectors import games
-from server.games.services import Names, game_receive
 
 
 def game_details(request: Request, game: Game) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The audit of one uploaded game, between the row in the database and `common.audit`.
+"""The audit: games wait in a queue, are judged one by one, and moved together to where they belong.
 
 Importing this compiles the game's kernels, so only a worker does it; nothing of a web process may.
 """
@@ -6,8 +6,15 @@ Importing this compiles the game's kernels, so only a worker does it; nothing of
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
+
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import F, Q
+from django.utils import timezone
 
 from common import audit
 from common.audit_report import Deadline, Findings, OutOfTime, Reason
@@ -15,22 +22,136 @@ from common.go.rules import Rules
 from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
 from common.rows import Rows, RowsError, read_npz
 from common.wire import form_game_type
-from server.games.models import Game
+from server.games.models import Game, GameState
+from server.games.moving import Refusal, StateChange, games_lock, states_change
 from server.games.quick_checks import ROWS_LIMITS
-from server.games.services import Accepted, Refusal
 from server.jobs.selectors import other_texts
+from server.storage import load
 
+logger = logging.getLogger(__name__)
+
+AUDIT_LEASE: Final = timedelta(minutes=5)
+"""How long a claimed batch of games is left to its worker."""
+MAX_AUDITS: Final = 3
+"""Audits that may fail by error or by a dying worker before a game is set aside."""
+AUDIT_FAILED: Final = "audit_failed"
 BAD_RULES: Final = "rules"
-_CLEANUP: Final = "cleanuptraining"
-"""The one game type that the form spells differently from the SGF."""
 AUDIT_SECONDS: Final = 20.0
 """Processor time that one game may take. The longest honest game of 19x19 takes a tenth of it."""
 _TRIES: Final = 2
 """A game is refused when it took too long so often: the first time, kernels may have been compiled meanwhile."""
 _OTHER_TEXTS: Final = 3
+_CLEANUP: Final = "cleanuptraining"
+"""The one game type that the form spells differently from the SGF."""
 
 
-def judge(game: Game, sgf: bytes, rows: bytes | None) -> Accepted | Refusal:
+@dataclass(frozen=True)
+class Accepted:
+    """Nothing speaks against a game."""
+
+    is_unfinished: bool = False
+    """The move limit stopped it."""
+
+
+Verdict = Accepted | Refusal
+Judge = Callable[[Game, bytes, "bytes | None"], Verdict]
+"""The audit of one game: its row, the content of its SGF and of its rows (None for a rating game)."""
+
+
+# ----------------------------------------------------------------------------------------------------------- the queue
+
+
+def games_audit(judged_by: Judge, limit: int) -> int:
+    """Audit up to ``limit`` waiting games and move them to where they belong; returns how many were claimed.
+
+    A claim is a lease: if this process dies, the games are claimed again later; after `MAX_AUDITS` such failures a
+    game is refused, so that it cannot hold up the others for ever. Each game is judged on its own: what breaks one
+    audit leaves the others their verdicts.
+    """
+    games = _claim(limit)
+    verdicts: dict[int, Verdict] = {}
+    for game in games:
+        if game.audits > MAX_AUDITS:
+            verdicts[game.pk] = Refusal(AUDIT_FAILED, f"its audit failed {MAX_AUDITS} times; a maintainer has to look")
+            continue
+        try:
+            rows = load(game.rows_file) if game.rows_file else None
+            sgf = load(game.sgf_file)
+            with transaction.atomic():  # a question to the database that fails is this game's alone
+                verdicts[game.pk] = judged_by(game, sgf, rows)
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            logger.error("files of game %s cannot be read: %s", game.uid, error)
+            if not missing:  # the storage is away, which is not the game's fault
+                Game.objects.filter(pk=game.pk, state=GameState.RECEIVED).update(audits=F("audits") - 1)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            logger.exception("the audit of game %s failed", game.uid)
+    if verdicts:
+        _conclude(verdicts)
+        _log_verdicts(games, verdicts)
+    return len(games)
+
+
+def _log_verdicts(games: Sequence[Game], verdicts: Mapping[int, Verdict]) -> None:
+    """One line for the batch, and one for each game that was refused."""
+    refused = {key: verdict for key, verdict in verdicts.items() if isinstance(verdict, Refusal)}
+    logger.info("audited %d games: %d counted, %d refused", len(verdicts), len(verdicts) - len(refused), len(refused))
+    for game in games:
+        if game.pk in refused:
+            logger.info("game %s refused (%s)", game.uid, refused[game.pk].code)
+
+
+def _claim(limit: int) -> list[Game]:
+    now = timezone.now()
+    with transaction.atomic():
+        free = Q(audit_until=None) | Q(audit_until__lte=now)
+        waiting = Game.objects.select_for_update(no_key=True, skip_locked=True, of=("self",))
+        waiting = waiting.select_related("run", "black_network", "white_network", "job__text", "job__run")
+        games = list(waiting.filter(free, state=GameState.RECEIVED).order_by("pk")[:limit])
+        keys = [game.pk for game in games]
+        Game.objects.filter(pk__in=keys).update(audits=F("audits") + 1, audit_until=now + AUDIT_LEASE)
+    for game in games:
+        game.audits += 1
+    return games
+
+
+def _conclude(verdicts: dict[int, Verdict]) -> None:
+    """Move the judged games, all at once; if that cannot be done, one by one, so that one's fault is not another's."""
+    try:
+        _move_judged(verdicts)
+        return
+    except (OperationalError, InterfaceError):
+        raise  # the database is away; the games are claimed again
+    except Exception:
+        logger.exception("the verdicts about %d games cannot be kept together; each is tried alone", len(verdicts))
+    for key, verdict in sorted(verdicts.items()):
+        try:
+            _move_judged({key: verdict})
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            logger.exception("the verdict about the game with the key %d cannot be kept", key)
+
+
+def _move_judged(verdicts: dict[int, Verdict]) -> None:
+    with transaction.atomic():
+        changes = []
+        for game in games_lock(verdicts, GameState.RECEIVED):
+            verdict = verdicts[game.pk]
+            if isinstance(verdict, Refusal):
+                changes.append(StateChange(game, GameState.REFUSED, verdict))
+            else:
+                game.is_decisive = not verdict.is_unfinished or game.run.unfinished_games_count
+                changes.append(StateChange(game, GameState.COUNTED, None))
+        states_change(changes)
+
+
+# ---------------------------------------------------------------------------------------------------------- one game
+
+
+def judge(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
     """Hold the files of a game against each other, against its row, its job's text and the rules of Go.
 
     Raises:
@@ -44,7 +165,7 @@ def judge(game: Game, sgf: bytes, rows: bytes | None) -> Accepted | Refusal:
         return Refusal(str(Reason.AUDIT_TIME), f"its audit takes more than {AUDIT_SECONDS:g} seconds")
 
 
-def _judge(game: Game, sgf: bytes, rows: bytes | None) -> Accepted | Refusal:
+def _judge(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
     deadline = Deadline(AUDIT_SECONDS)
     try:
         facts = facts_of(game)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from django.db.models import F, Model
 
 from server.games.models import Game, GameKind, GameState
-from server.jobs.gating import candidate_half_points
-from server.jobs.services import GateChange
+from server.gates.services import GateChange
+from server.gates.verdicts import candidate_half_points
 
 Columns = defaultdict[int, Counter[str]]
 """Changes of columns by the key of their row."""

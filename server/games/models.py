@@ -1,7 +1,7 @@
 """Uploaded games: what the contributor told, where the files are, and what the audit made of it.
 
 Invariants are constraints. A game is received, then counted or refused; moderation moves it between the last two. Its
-state changes only in `server.games.services`, together with everything that counts it.
+state changes only in `server.games.moving`, together with everything that counts it.
 """
 
 from __future__ import annotations

@@ -36,11 +36,8 @@ def match_results(run_id: int) -> list[Result]:
 class RowsFile:
     """The rows of one counted training game."""
 
-    game: int
     number: int
     """Order in which games became visible; see `Game.number`."""
-    last_row: int
-    rows: int
     file: str
     """Name in the storage."""
     from_random: bool
@@ -62,7 +59,7 @@ def rows_between(run_id: int, first: int, end: int) -> list[RowsFile]:
     )
     counted = counted.annotate(first_row=F("last_row") - F("num_training_rows"))
     counted = counted.filter(first_row__gte=first, first_row__lt=end)
-    fields = ("pk", "number", "last_row", "num_training_rows", "rows_file", "black_network__is_random")
+    fields = ("number", "rows_file", "black_network__is_random")
     return [RowsFile(*values) for values in counted.order_by("number").values_list(*fields)]
 
 
@@ -93,11 +90,6 @@ def sgf_content(game: Game) -> bytes | None:
         return None
     except Exception as error:  # each storage has errors of its own
         raise Unavailable(f"the server's storage is away at the moment ({type(error).__name__}); try again") from error
-
-
-def waiting_games() -> int:
-    """How many games wait for their audit."""
-    return Game.objects.filter(state=GameState.RECEIVED).count()
 
 
 def refused_games(run_name: str, reason_code: str) -> list[int]:

@@ -6,9 +6,7 @@ import time
 from typing import Final
 
 from server.celery import app
-from server.games.orphans import remove_orphans
-from server.games.services import audit_hint, games_audit
-from server.storage import sweep_incoming
+from server.hints import AUDIT
 
 BATCH: Final = 32
 SLICE_SECONDS: Final = 45.0
@@ -18,25 +16,13 @@ SLICE_SECONDS: Final = 45.0
 @app.task(name="server.games.tasks.audit_pending")
 def audit_pending() -> int:
     """Audit what waits; returns how many games."""
-    from server.games.auditing import judge  # compiles the game; only a worker pays for it
+    from server.games.auditing import games_audit, judge  # compiles the game; only a worker pays for it
 
     began = time.monotonic()
     audited = 0
     while count := games_audit(judge, BATCH):
         audited += count
         if time.monotonic() - began > SLICE_SECONDS:
-            audit_hint()
+            AUDIT.send()
             break
     return audited
-
-
-@app.task(name="server.games.tasks.sweep")
-def sweep() -> int:
-    """Remove files that killed processes left half-written; returns how many."""
-    return sweep_incoming()
-
-
-@app.task(name="server.games.tasks.sweep_orphans")
-def sweep_orphans() -> int:
-    """Remove files that no row names; returns how many."""
-    return len(remove_orphans().names)

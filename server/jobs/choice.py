@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from server.jobs.gating import OpenGate, next_gate
 from server.jobs.models import JobKind
 
 RATING_NEIGHBOURS: Final = 2
@@ -40,6 +39,33 @@ class Player:
     is_random: bool
     suits_katago_client: bool
     match_games: int
+
+
+@dataclass(frozen=True)
+class OpenGate:
+    """One undecided gate, as the choice of jobs sees it."""
+
+    id: int
+    candidate: int
+    opponent: int
+    games: int
+    played: int
+    pending: int
+    """Games that arrived and wait for their audit."""
+    leased: int
+    """Games that contributors hold under a lease that has not run out."""
+    handed_out: int
+    """Jobs given so far."""
+
+    @property
+    def missing(self) -> int:
+        """Games that nobody plays yet."""
+        return max(0, self.games - self.played - self.pending - self.leased)
+
+    @property
+    def candidate_is_black(self) -> bool:
+        """Colours alternate from job to job."""
+        return self.handed_out % 2 == 0
 
 
 @dataclass(frozen=True)
@@ -114,6 +140,15 @@ def _selfplay(current: Player | None, asker: Asker) -> Assignment | Nothing:
         reason = "the current network is too weak for the self-test of KataGo's client; Tengen's client can play it"
         return Nothing(reason, only_rating=True)
     return Assignment(JobKind.SELFPLAY, black=current.id, white=current.id)
+
+
+def next_gate(gates: Sequence[OpenGate]) -> OpenGate | None:
+    """The gate whose games are played next: one that has begun, else that of the newest candidate.
+
+    None where every game that a gate needs is being played already.
+    """
+    wanting = [gate for gate in gates if gate.missing > 0]
+    return max(wanting, key=lambda gate: (gate.handed_out > 0, gate.id), default=None)
 
 
 def rating_pair(rated: Sequence[Player], draws: Draws) -> tuple[int, int] | None:

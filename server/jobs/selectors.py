@@ -1,14 +1,14 @@
-"""Questions about jobs and gates."""
+"""Questions about jobs."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from django.db.models import F, Max, QuerySet, Sum
+from django.db.models import F, Max, Sum
 
-from server.jobs.choice import Player, Situation
-from server.jobs.gating import OpenGate
-from server.jobs.models import Gate, GateState, Job, JobKind, JobState, JobText
+from server.gates.models import Gate
+from server.jobs.choice import OpenGate, Player, Situation
+from server.jobs.models import Job, JobKind, JobState, JobText
 from server.networks.models import Network
 from server.networks.selectors import rated_networks
 from server.runs.models import Run
@@ -72,13 +72,3 @@ def leased_games(gates: list[Gate], now: datetime) -> dict[int, int]:
     held = Job.objects.filter(gate__in=gates, state=JobState.LEASED, expires_at__gt=now)
     sums = held.values_list("gate").annotate(games=Sum(F("games") - F("received")))
     return {gate: max(0, games) for gate, games in sums}
-
-
-def open_gates(run: Run) -> QuerySet[Gate]:
-    """Undecided gates of ``run``, with their networks, oldest first."""
-    return Gate.objects.filter(run=run, state=GateState.OPEN).select_related("candidate", "opponent").order_by("pk")
-
-
-def gates_of(run: Run) -> QuerySet[Gate]:
-    """All gates of ``run``, with their networks, newest first."""
-    return Gate.objects.filter(run=run).select_related("candidate", "opponent").order_by("-pk")

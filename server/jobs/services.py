@@ -1,15 +1,9 @@
-"""Handing out jobs, taking their games, and deciding gates.
-
-Rows are locked in this order wherever several are: run totals, run, gates by key. Locks are ``FOR NO KEY UPDATE``, so
-that inserting a row that points to a locked one does not wait. A candidate is older than another if its key is less.
-"""
+"""Handing out jobs and taking their games. Locks are taken in the order of `server.gates.services`."""
 
 from __future__ import annotations
 
 import hashlib
-import logging
 import random
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -20,16 +14,14 @@ from django.utils import timezone
 from common.wire import TaskRequest
 from server.accounts.models import Contributor
 from server.errors import GameRefused, NoJob, NoRun, OnlyRatingNow, OutdatedClient, Unavailable
+from server.gates.services import gate_game_arrived, gate_handed_out, open_gates_lock
 from server.jobs.choice import Asker, Assignment, Draws, Nothing, choose
-from server.jobs.gating import Verdict, verdict
-from server.jobs.models import Gate, GateState, Job, JobKind, JobState, JobText
+from server.jobs.models import Job, JobKind, JobState, JobText
 from server.jobs.selectors import situation_for
-from server.networks.models import Network, NetworkState
-from server.runs.models import PromotionRule, Run, RunState
+from server.networks.models import Network
+from server.runs.models import Run, RunState
 from server.runs.revisions import parse_revisions, refusal_of
 from server.runs.selectors import current_run
-
-logger = logging.getLogger(__name__)
 
 LATE_GAMES: Final = timedelta(days=14)
 """How long after the end of its lease a job still takes games. KataGo's client tries to send one for six days."""
@@ -55,7 +47,7 @@ def job_request(*, contributor: Contributor, request: TaskRequest, own_client: b
         )
     asker = Asker(request.allow_selfplay_task, request.allow_rating_task, own_client=own_client)
     with transaction.atomic():
-        gates = list(_lock_open_gates(run, wait=not asker.allow_selfplay)) if asker.allow_rating else []
+        gates = open_gates_lock(run, wait=not asker.allow_selfplay) if asker.allow_rating else []
         chosen = choose(situation_for(run, gates, now), asker, _draws())
         if isinstance(chosen, Nothing):
             raise (OnlyRatingNow if chosen.only_rating else NoJob)(chosen.reason)
@@ -69,15 +61,6 @@ def _run_with_jobs() -> Run:
     if run.state == RunState.PAUSED:
         raise Unavailable(f"the run {run.name} is paused; jobs are given again when it goes on")
     return run
-
-
-def _lock_open_gates(run: Run, *, wait: bool) -> list[Gate]:
-    """The open gates, locked so that no two requests hand out the same missing games.
-
-    Who may play anything does not wait for a gate that another request has locked, and gets another job.
-    """
-    gates = Gate.objects.select_for_update(no_key=True, skip_locked=not wait)
-    return list(gates.filter(run=run, state=GateState.OPEN).order_by("pk"))
 
 
 def _draws() -> Draws:
@@ -99,7 +82,7 @@ def _lease(run: Run, contributor: Contributor, request: TaskRequest, chosen: Ass
     )
     job.save(force_insert=True)
     if chosen.gate is not None:
-        Gate.objects.filter(pk=chosen.gate).update(handed_out=F("handed_out") + 1)
+        gate_handed_out(chosen.gate)
     return job
 
 
@@ -164,115 +147,4 @@ def job_game_received(job: Job) -> None:
         job.state = JobState.DONE
     job.save(update_fields=["received", "state"])
     if job.gate_id is not None:
-        Gate.objects.filter(pk=job.gate_id).update(pending=F("pending") + 1)
-
-
-# ------------------------------------------------------------------------------------------------------------- gates
-
-
-def candidate_admit(candidate: Network) -> Gate | None:
-    """Do with a new candidate what the run's rule says: open a gate, or promote it at once.
-
-    Candidates whose gate has not begun give way to the new one. Inside the caller's transaction.
-    """
-    run = Run.objects.select_for_update(no_key=True).get(pk=candidate.run_id)
-    current = run.current_network
-    if run.promotion_rule == PromotionRule.ALWAYS or current is None:
-        _promote(run, candidate)
-        return None
-    for gate in Gate.objects.select_for_update(no_key=True).filter(run=run, state=GateState.OPEN).order_by("pk"):
-        if gate.handed_out == 0:
-            _close_gate(gate, GateState.SUPERSEDED)
-            _reject(gate.candidate_id)
-    return _open_gate(run, current, candidate)
-
-
-def _open_gate(run: Run, opponent: Network, candidate: Network) -> Gate:
-    gate = Gate(
-        run=run,
-        candidate=candidate,
-        opponent=opponent,
-        games=run.gate_games,
-        required=run.gate_required,
-    )
-    gate.save(force_insert=True)
-    logger.info("gate of %s against %s: %d games", candidate.name, opponent.name, gate.games)
-    return gate
-
-
-@dataclass
-class GateChange:
-    """What a batch of judged games changes at one gate; negative where moderation takes games back."""
-
-    pending: int = 0
-    played: int = 0
-    half_points: int = 0
-
-
-def gates_change(changes: dict[int, GateChange]) -> None:
-    """Apply ``changes`` by gate, and decide the gates that are decided by them; inside the caller's transaction.
-
-    A gate that is closed keeps the points with which it was decided.
-    """
-    if not changes:
-        return
-    runs = Gate.objects.filter(pk__in=changes).values("run")
-    list(Run.objects.select_for_update(no_key=True).filter(pk__in=runs).order_by("pk"))
-    for key in sorted(changes):
-        gate = Gate.objects.select_for_update(no_key=True).get(pk=key)
-        change = changes[key]
-        gate.pending = max(0, gate.pending + change.pending)
-        if gate.state == GateState.OPEN:
-            gate.played += change.played
-            gate.half_points += change.half_points
-        gate.save(update_fields=["pending", "played", "half_points"])
-        _conclude(gate)
-
-
-def _conclude(gate: Gate) -> None:
-    """Promote or reject the candidate of an open gate whose games decide it."""
-    if gate.state != GateState.OPEN:
-        return
-    outcome = verdict(games=gate.games, required=gate.required, played=gate.played, half_points=gate.half_points)
-    if outcome is Verdict.UNDECIDED:
-        return
-    candidate = Network.objects.get(pk=gate.candidate_id)
-    if outcome is Verdict.PASSED:
-        _close_gate(gate, GateState.PASSED)
-        _promote(Run.objects.get(pk=gate.run_id), candidate)
-    else:
-        _close_gate(gate, GateState.FAILED)
-        _reject(candidate.pk)
-    logger.info("gate of %s %s: %g of %d points", candidate.name, gate.state, gate.points, gate.played)
-
-
-def _promote(run: Run, network: Network) -> None:
-    """Make ``network`` current, with the run locked; one of the next size makes that the run's size.
-
-    Other open gates are over: older candidates are rejected, younger ones get a gate against the new network.
-    """
-    network.state = NetworkState.ACCEPTED
-    network.training_games_enabled = True
-    network.save(update_fields=["state", "training_games_enabled"])
-    run.current_network = network
-    if network.architecture and network.architecture == run.next_architecture:
-        run.architecture, run.next_architecture = run.next_architecture, ""
-        logger.info("run %s goes on with the size %s", run.name, run.architecture)
-    run.save(update_fields=["current_network", "architecture", "next_architecture"])
-    logger.info("network %s is now the current one of run %s", network.name, run.name)
-    for other in Gate.objects.select_for_update(no_key=True).filter(run=run, state=GateState.OPEN).order_by("pk"):
-        _close_gate(other, GateState.SUPERSEDED)
-        if other.candidate_id < network.pk:
-            _reject(other.candidate_id)
-        else:
-            _open_gate(run, network, Network.objects.get(pk=other.candidate_id))
-
-
-def _close_gate(gate: Gate, state: GateState) -> None:
-    gate.state = state
-    gate.decided_at = timezone.now()
-    gate.save(update_fields=["state", "decided_at"])
-
-
-def _reject(network: int) -> None:
-    Network.objects.filter(pk=network).update(state=NetworkState.REJECTED)
+        gate_game_arrived(job.gate_id)

@@ -1,7 +1,7 @@
 """A network: its file by content, where it came from, what it may be used for, and what it has played.
 
-Invariants are constraints. States change only through `server.networks.services` and `server.jobs.services`; what is
-counted only through `server.games.services`.
+Invariants are constraints. States change only through `server.networks.services` and `server.gates.services`; what is
+counted only through `server.games.moving`.
 """
 
 from __future__ import annotations

@@ -1,20 +1,21 @@
-"""Registering networks and changing what they may be used for."""
+"""Making runs with their first network, and registering further ones; for candidates, `server.gates.services`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from django.core.files import File
 from django.db import transaction
 
 from common.files import sum_of
 from server.errors import InvalidSettings
-from server.jobs.services import candidate_admit
 from server.networks.models import NAME_PATTERN, Network, NetworkState
 from server.runs.models import Run
+from server.runs.services import run_add
 from server.storage import NewFiles
 
 SUFFIX: Final = ".bin.gz"
@@ -35,39 +36,83 @@ class ModelFile:
     size: int
 
 
-def network_register(
-    *,
-    run: Run,
-    name: str,
-    model: ModelFile,
-    architecture: str = "",
-    parent: Network | None = None,
-    train_step: int = 0,
-    data_rows: int = 0,
-    is_candidate: bool = True,
-    suits_katago_client: bool = False,
-    notes: str = "",
-) -> Network:
-    """Store a network file that was read and register it: as a candidate, which opens its gate, or as a seed.
+@dataclass(frozen=True)
+class NewNetwork:
+    """A network that is to join a run, and where it came from."""
 
-    A seed becomes the current network at once, as when a run starts from a trained one. Registering the same file under
-    the same name again gives the network that is there, so that a killed trainer may repeat itself. ``architecture`` is
-    the run's word for what the file's own description says less exactly.
+    run: Run
+    name: str
+    """Beginning with the run's."""
+    model: ModelFile
+    architecture: str = ""
+    """The run's word for what the file's own description says less exactly; empty: the file's."""
+    parent: Network | None = None
+    train_step: int = 0
+    """Samples that it was trained on."""
+    data_rows: int = 0
+    """Rows of the run when it was exported."""
+    suits_katago_client: bool = False
+    notes: str = ""
+
+
+def run_create(*, name: str, selfplay_config: str, gating_config: str, **settings: Any) -> Run:
+    """A new active run with its first network: the random one, which needs no file.
+
+    ``settings`` are further fields of `Run`.
+
+    Raises:
+        InvalidSettings: with every fault, one a line.
+    """
+    run = Run(name=name, selfplay_config=selfplay_config, gating_config=gating_config, **settings)
+    with transaction.atomic():
+        run_add(run)
+        first = Network(
+            run=run,
+            name=f"{name}-random",
+            state=NetworkState.SEED,
+            is_random=True,
+            training_games_enabled=True,
+        )
+        first.save(force_insert=True)
+        run.current_network = first
+        run.save(update_fields=["current_network"])
+    return run
+
+
+def seed_register(new: NewNetwork) -> Network:
+    """Store and register a network that becomes the current one at once, as when a run starts from a trained one.
+
+    Raises:
+        InvalidSettings, Unavailable: see `network_register`.
+    """
+    return network_register(new, NetworkState.SEED, _make_current)
+
+
+def _make_current(network: Network) -> None:
+    Run.objects.filter(pk=network.run_id).update(current_network=network)
+
+
+def network_register(new: NewNetwork, state: NetworkState, follow: Callable[[Network], object]) -> Network:
+    """Store a network file that was read, and write its row; ``follow`` does what follows, in the row's transaction.
+
+    Registering the same file under the same name again gives the network that is there, so that a killed trainer may
+    repeat itself; nothing follows then.
 
     Raises:
         InvalidSettings: the name is malformed, or taken by another file; or the run has the file under another name; or
             the file has changed since it was read.
         Unavailable: the storage failed.
     """
+    run, name, model = new.run, new.name, new.model
     sha256, size = sum_of(model.path)
     if (sha256, size) != (model.sha256, model.size):
         raise InvalidSettings(f"{model.path} has changed since it was read; try again")
     known = Network.objects.filter(name__iexact=name).first()
     if known is not None:
-        if known.run_id == run.pk and known.file_sha256 == sha256:
+        if known.run_id == run.pk and known.file_sha256 == model.sha256:
             return known
         raise InvalidSettings(f"a network {known.name} with another file exists already; choose another name")
-    same = Network.objects.filter(run=run, file_sha256=sha256).first()
+    same = Network.objects.filter(run=run, file_sha256=model.sha256).first()
     if same is not None:
         raise InvalidSettings(f"run {run.name} has this file already: it is the network {same.name}")
     if not re.fullmatch(NAME_PATTERN, name) or not name.startswith(run.name + "-"):
@@ -76,23 +121,20 @@ def network_register(
         network = Network(
             run=run,
             name=name,
-            state=NetworkState.CANDIDATE if is_candidate else NetworkState.SEED,
-            architecture=architecture or model.architecture,
-            file=files.store_file("networks", sha256, name, File(stream, name=model.path.name), SUFFIX),
-            file_bytes=size,
-            file_sha256=sha256,
-            parent=parent,
-            train_step=train_step,
-            data_rows=data_rows,
-            training_games_enabled=not is_candidate,
-            suits_katago_client=suits_katago_client,
-            notes=notes,
+            state=state,
+            architecture=new.architecture or model.architecture,
+            file=files.store_file("networks", model.sha256, name, File(stream, name=model.path.name), SUFFIX),
+            file_bytes=model.size,
+            file_sha256=model.sha256,
+            parent=new.parent,
+            train_step=new.train_step,
+            data_rows=new.data_rows,
+            training_games_enabled=state != NetworkState.CANDIDATE,
+            suits_katago_client=new.suits_katago_client,
+            notes=new.notes,
         )
         with transaction.atomic():
             network.save(force_insert=True)
-            if is_candidate:
-                candidate_admit(network)
-            else:
-                Run.objects.filter(pk=run.pk).update(current_network=network)
+            follow(network)
     network.refresh_from_db()
     return network

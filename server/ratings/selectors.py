@@ -10,8 +10,6 @@ from typing import Final
 from server.ratings.models import Rating
 
 ELO_PER_LOG_GAMMA: Final = 400.0 / math.log(10.0)
-MIN_GAMES: Final = 25
-"""Games that a network needs to be shown in a list of strengths (contribute-protocol.md 16)."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,8 @@ class RatedNetwork:
         return self.log_gamma_error * ELO_PER_LOG_GAMMA
 
 
-def rating_curve(run_name: str, min_games: int = 0) -> list[RatedNetwork]:
-    """The rated networks of a run in order of creation, with at least ``min_games`` games or being its first."""
+def rating_curve(run_name: str) -> list[RatedNetwork]:
+    """The rated networks of a run in order of creation."""
     ratings = Rating.objects.filter(run__name=run_name).select_related("network").order_by("network_id")
     return [
         RatedNetwork(
@@ -57,11 +55,5 @@ def rating_curve(run_name: str, min_games: int = 0) -> list[RatedNetwork]:
             log_gamma_error=rating.error,
             games=rating.games,
         )
-        for position, rating in enumerate(ratings)
-        if position == 0 or rating.games >= min_games
+        for rating in ratings
     ]
-
-
-def ratings_by_network(run_id: int) -> dict[int, Rating]:
-    """Rating per network id of a run."""
-    return {rating.network_id: rating for rating in Rating.objects.filter(run_id=run_id)}

@@ -8,11 +8,10 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from server.admin_forms import ChangedFieldsAdmin, ShownForm, changed_fields
+from server.runs.checks import CHECKS, SettingsCheck
 from server.runs.models import Run, RunTotals
 from server.runs.revisions import parse_revisions
 from server.runs.services import CONFIG_FIELDS, config_faults, run_save, unknown_keys
-from server.training.architectures import architecture_fault
-from server.training.checks import training_faults
 
 
 class RunForm(ShownForm):
@@ -32,10 +31,11 @@ class RunForm(ShownForm):
                 unknown = unknown_keys(run, field) if field in self.changed_data else []
                 for fault in [*config_faults(run, field), *unknown]:
                     self.add_error(field, fault)
-        for field in ("architecture", "next_architecture"):
-            if values.get(field) and (fault := architecture_fault(values[field])):
-                self.add_error(field, fault)
-        self._check_training(run)
+        run.name = self.instance.name
+        for check in CHECKS:
+            if self._is_due(check):
+                for fault in check.faults(run):
+                    self.add_error(check.field, fault)
         try:
             parse_revisions(run.client_revisions)
         except ValueError as error:
@@ -43,13 +43,11 @@ class RunForm(ShownForm):
         self._check_changes()
         return cleaned
 
-    def _check_training(self, run: Run) -> None:
-        """Let the trainer's own reader look at settings that were changed."""
-        relevant = {"training_settings", "architecture", "next_architecture", "data_board_len"}
-        if relevant & set(self.changed_data) and not relevant & self.errors.keys():
-            run.name = self.instance.name
-            for fault in training_faults(run):
-                self.add_error("training_settings", fault)
+    def _is_due(self, check: SettingsCheck) -> bool:
+        """Whether another app's demand is to be looked at: what it reads is sound, and changed if it takes long."""
+        if check.reads & self.errors.keys():
+            return False
+        return not check.is_slow or not check.reads.isdisjoint(self.changed_data)
 
     def _check_changes(self) -> None:
         """Refuse what would spoil a run that has begun."""

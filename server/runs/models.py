@@ -1,7 +1,7 @@
 """A run: one line of networks with its own settings, and what has been counted for it.
 
 Invariants are constraints. The totals are a row of their own, so that counting games does not lock the settings; it is
-changed only by `server.games.services`.
+changed only by `server.games.moving`.
 """
 
 from __future__ import annotations

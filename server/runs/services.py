@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Final
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -12,40 +12,25 @@ from common.config_text import ConfigError
 from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
 from common.wire import MAX_CONFIG_BYTES
 from server.errors import InvalidSettings
-from server.networks.models import Network, NetworkState
+from server.runs.checks import CHECKS
 from server.runs.models import Run, RunTotals
 from server.runs.revisions import parse_revisions
-from server.training.architectures import architecture_fault
 
 CONFIG_FIELDS: Final = ("selfplay_config", "gating_config")
 
 
-def run_create(*, name: str, selfplay_config: str, gating_config: str, **settings: Any) -> Run:
-    """A new active run with its first network: the random one, which needs no file.
-
-    ``settings`` are further fields of `Run`.
+def run_add(run: Run) -> None:
+    """Save a new run with its totals. `server.networks.services.run_create` gives it a network too.
 
     Raises:
         InvalidSettings: with every fault, one a line.
     """
-    run = Run(name=name, selfplay_config=selfplay_config, gating_config=gating_config, **settings)
     unknown = [f"{field}: {fault}" for field in CONFIG_FIELDS for fault in unknown_keys(run, field)]
     if unknown:
         raise InvalidSettings("\n".join(unknown))
     with transaction.atomic():
         run_save(run)
         RunTotals.objects.create(run=run)
-        first = Network(
-            run=run,
-            name=f"{name}-random",
-            state=NetworkState.SEED,
-            is_random=True,
-            training_games_enabled=True,
-        )
-        first.save(force_insert=True)
-        run.current_network = first
-        run.save(update_fields=["current_network"])
-    return run
 
 
 def run_save(run: Run, fields: Collection[str] | None = None) -> None:
@@ -69,9 +54,9 @@ def settings_faults(run: Run) -> list[str]:
         faults += [f"{field}: {text}" for field, texts in error.message_dict.items() for text in texts]
     for field in CONFIG_FIELDS:
         faults += [f"{field}: {fault}" for fault in config_faults(run, field)]
-    for field in ("architecture", "next_architecture"):
-        if getattr(run, field) and (fault := architecture_fault(getattr(run, field))):
-            faults.append(f"{field}: {fault}")
+    for check in CHECKS:
+        if not check.is_slow:
+            faults += [f"{check.field}: {fault}" for fault in check.faults(run)]
     try:
         parse_revisions(run.client_revisions)
     except ValueError as error:

@@ -15,8 +15,10 @@ from typing import Any, Final
 from django.conf import settings
 
 from server.errors import InvalidSettings
+from server.runs.checks import SettingsCheck
 from server.runs.models import Run
-from server.training.selectors import sizes
+from server.training.architectures import architecture_fault
+from server.training.sizes import trained_nets
 
 TIMEOUT_S: Final = 45.0
 """Shorter than what a web server leaves a request."""
@@ -50,12 +52,31 @@ def faults_here(run: Run) -> list[str]:
     from server.training.plan import plan_of
 
     faults: list[str] = []
-    for size in sizes(run):
+    for net in trained_nets(run):
         try:
-            plan_of(run, size.architecture)
+            plan_of(run, net.architecture)
         except InvalidSettings as error:
             faults.append(str(error))
     return list(dict.fromkeys(faults))
+
+
+def _architecture_check(field: str) -> SettingsCheck:
+    """That there is a net of the name in ``field``, if there is a name."""
+
+    def faults(run: Run) -> list[str]:
+        name = getattr(run, field)
+        fault = architecture_fault(name) if name else ""
+        return [fault] if fault else []
+
+    return SettingsCheck(field, frozenset({field}), faults)
+
+
+SETTINGS_CHECKS: Final = (
+    _architecture_check("architecture"),
+    _architecture_check("next_architecture"),
+    SettingsCheck("training_settings", frozenset(_FIELDS) - {"name"}, training_faults, is_slow=True),
+)
+"""What `server.runs` asks on behalf of the trainers."""
 
 
 def main() -> None:

@@ -31,13 +31,15 @@ from nets.training.optimizer import DivergedError
 from nets.training.trainer import SliceEnd, SliceReport
 from nets.training.validation import has_caught_up
 from server.errors import InvalidSettings, Unavailable
-from server.networks.services import network_register
+from server.gates.services import candidate_register
+from server.networks.services import NewNetwork
 from server.runs.models import RunTotals
 from server.training.model_files import read_model
 from server.training.models import TrainingMetric, TrainingState
 from server.training.plan import plan_of
-from server.training.selectors import Size, recent_losses
+from server.training.selectors import recent_losses
 from server.training.session import Session, open_session
+from server.training.sizes import TrainedNet
 
 logger = logging.getLogger(__name__)
 
@@ -46,87 +48,87 @@ LEASE: Final = timedelta(seconds=60)
 HEARTBEAT_S: Final = 10.0
 
 OWNER: Final = f"{socket.gethostname()[:50]}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-_sessions: dict[Size, Session] = {}
+_sessions: dict[TrainedNet, Session] = {}
 _LOGGED: Final = ("total", "policy", "value")
 """Losses in the log's line of a slice."""
 _EXPLAINED: Final = (InvalidSettings, CheckpointError, DivergedError, BadBatchesError, RowsError, Unavailable, OSError)
 """Errors whose texts say what to do."""
 
 
-def training_slice(size: Size, stopping: threading.Event) -> bool:
+def training_slice(net: TrainedNet, stopping: threading.Event) -> bool:
     """Train a size of a run for a slice, if no other process does; True if it makes sense to go on at once.
 
     A slice that is under way when ``stopping`` is set ends soon and saves.
     """
-    if not lease_take(size):
+    if not lease_take(net):
         return False
     try:
-        state = size.state.get()
-        session = _session(size, state)
+        state = net.state.get()
+        session = _session(net, state)
         session.shards.update(lambda: not stopping.is_set())
         if session.candidate_due and session.trainer.samples > state.last_candidate_samples:
-            _offer_candidate(size, session)
-        report = session.run(Heartbeat(size, stopping))
+            _offer_candidate(net, session)
+        report = session.run(Heartbeat(net, stopping))
         if session.save_due(report):
-            _save(size, session)
-        _record(size, report)
+            _save(net, session)
+        _record(net, report)
         if report.outcome is SliceEnd.EPOCH_DONE:
-            _offer_candidate(size, session)
-        _tell(size, _describe(session, report), report)
+            _offer_candidate(net, session)
+        _tell(net, _describe(session, report), report)
         return report.outcome in (SliceEnd.TIME_OVER, SliceEnd.EPOCH_DONE, SliceEnd.STEPS_DONE)
     except Exception as error:  # whatever it is, the run's page tells it, and the next task tries again
-        logger.exception("training of %s", size)
-        _forget(size)
+        logger.exception("training of %s", net)
+        _forget(net)
         what = str(error) if isinstance(error, _EXPLAINED) else f"{type(error).__name__}: {error}"
-        _note(size, activity="", trouble=f"{what} (the trainer tries again by itself; its log has the details)")
+        _note(net, activity="", trouble=f"{what} (the trainer tries again by itself; its log has the details)")
         return False
     finally:
-        lease_give_back(size)
+        lease_give_back(net)
 
 
 @worker_shutdown.connect
 def save_all(**_: Any) -> None:
     """Save what the sessions of this process have not saved yet, and end them; called when the worker ends."""
-    for size, session in list(_sessions.items()):
-        if session.unsaved and lease_take(size):
+    for net, session in list(_sessions.items()):
+        if session.unsaved and lease_take(net):
             try:
-                if size.state.get().checkpoint == session.checkpoint:
-                    _save(size, session)
+                if net.state.get().checkpoint == session.checkpoint:
+                    _save(net, session)
             finally:
-                lease_give_back(size)
-        _forget(size)
+                lease_give_back(net)
+        _forget(net)
 
 
-def end_other_sessions(sizes: Collection[Size]) -> None:
+def end_other_sessions(nets: Collection[TrainedNet]) -> None:
     """End this process's sessions of sizes that are no longer trained, and what their pages say of them."""
-    for size in set(_sessions) - set(sizes):
-        _forget(size)
-        _note(size, activity="", trouble="")
+    for net in set(_sessions) - set(nets):
+        _forget(net)
+        _note(net, activity="", trouble="")
 
 
 # ------------------------------------------------------------------------------------------------------------- leases
 
 
-def lease_take(size: Size) -> bool:
-    """Take or renew this process's lease on the training of ``size``; False while another process holds it."""
+def lease_take(net: TrainedNet) -> bool:
+    """Take or renew this process's lease on the training of ``net``; False while another process holds it."""
     TrainingState.objects.get_or_create(
-        run=size.run, architecture=size.architecture, defaults={"from_seed": not size.is_next}
+        run=net.run, architecture=net.architecture, defaults={"from_seed": not net.is_next}
     )
     now = timezone.now()
     free = Q(lease_owner=OWNER) | Q(lease_until=None) | Q(lease_until__lt=now)
-    return bool(size.state.filter(free).update(lease_owner=OWNER, lease_until=now + LEASE))
+    return bool(net.state.filter(free).update(lease_owner=OWNER, lease_until=now + LEASE))
 
 
-def lease_give_back(size: Size) -> None:
-    """Let others train ``size``."""
-    size.state.filter(lease_owner=OWNER).update(lease_owner="", lease_until=None)
+def lease_give_back(net: TrainedNet) -> None:
+    """Let others train ``net``."""
+    net.state.filter(lease_owner=OWNER).update(lease_owner="", lease_until=None)
 
 
 class Heartbeat:
     """Tells a trainer whether to stop, and renews the lease while it asks."""
 
-    def __init__(self, size: Size, stopping: threading.Event) -> None:
-        self._size = size
+    def __init__(self, net: TrainedNet, stopping: threading.Event) -> None:
+        self._net = net
         self._stopping = stopping
         self._renewed = time.monotonic()
 
@@ -136,38 +138,38 @@ class Heartbeat:
         if time.monotonic() - self._renewed < HEARTBEAT_S:
             return False
         self._renewed = time.monotonic()
-        return not lease_take(self._size)
+        return not lease_take(self._net)
 
 
 # -------------------------------------------------------------------------------------------------------------- parts
 
 
-def _session(size: Size, state: TrainingState) -> Session:
+def _session(net: TrainedNet, state: TrainingState) -> Session:
     """The session of this process if it stands where the state says, else a new one from the state's checkpoint."""
-    session = _sessions.get(size)
+    session = _sessions.get(net)
     if session is not None and session.checkpoint == state.checkpoint:
-        if not session.is_outdated(plan_of(size.run, size.architecture)):
+        if not session.is_outdated(plan_of(net.run, net.architecture)):
             return session
-        logger.info("%s: the settings were changed; the training goes on with the new ones", size)
+        logger.info("%s: the settings were changed; the training goes on with the new ones", net)
         if session.unsaved:
-            _save(size, session)
+            _save(net, session)
             state.refresh_from_db()
-    _forget(size)
-    _note(size, activity="loading", trouble=state.trouble)
-    session = _sessions[size] = open_session(size, state)
+    _forget(net)
+    _note(net, activity="loading", trouble=state.trouble)
+    session = _sessions[net] = open_session(net, state)
     return session
 
 
-def _forget(size: Size) -> None:
-    session = _sessions.pop(size, None)
+def _forget(net: TrainedNet) -> None:
+    session = _sessions.pop(net, None)
     if session is not None:
         session.close()
 
 
-def _save(size: Size, session: Session) -> None:
+def _save(net: TrainedNet, session: Session) -> None:
     """Store a checkpoint, then name it in the state; the one before the previous goes."""
     with transaction.atomic():
-        state = size.state.select_for_update().get()
+        state = net.state.select_for_update().get()
         outdated = state.previous_checkpoint
         state.previous_checkpoint = state.checkpoint
         state.checkpoint = session.save()
@@ -178,38 +180,40 @@ def _save(size: Size, session: Session) -> None:
         default_storage.delete(outdated)
 
 
-def _offer_candidate(size: Size, session: Session) -> None:
+def _offer_candidate(net: TrainedNet, session: Session) -> None:
     """Export the averaged net and register it; done again after a kill, it is the same network.
 
     A next size offers nothing until its losses have caught up (training.md 9).
     """
-    samples, run = session.trainer.samples, size.run
+    samples, run = session.trainer.samples, net.run
     run.refresh_from_db()
-    if size.architecture != run.architecture and not _next_size_is_due(size, session):
+    if net.architecture != run.architecture and not _next_size_is_due(net, session):
         return
     rows = RunTotals.objects.get(run=run).training_rows
-    name = f"{run.name}-{_architecture_word(size.architecture)}-s{samples}"
+    name = f"{run.name}-{_architecture_word(net.architecture)}-s{samples}"
     path = session.export(name)
-    network_register(
-        run=run,
-        name=name,
-        model=read_model(path),
-        architecture=size.architecture,
-        parent=run.current_network,
-        train_step=samples,
-        data_rows=rows,
+    candidate_register(
+        NewNetwork(
+            run=run,
+            name=name,
+            model=read_model(path),
+            architecture=net.architecture,
+            parent=run.current_network,
+            train_step=samples,
+            data_rows=rows,
+        )
     )
     path.unlink()
-    logger.info("%s: the network %s is a candidate", size, name)
-    size.state.update(last_candidate_samples=samples)
+    logger.info("%s: the network %s is a candidate", net, name)
+    net.state.update(last_candidate_samples=samples)
 
 
-def _next_size_is_due(size: Size, session: Session) -> bool:
+def _next_size_is_due(net: TrainedNet, session: Session) -> bool:
     """Whether the losses of a next size, over its last epoch, are as low as those of the run's size over its own."""
     epoch = session.plan.config.bucket.samples_per_epoch
-    current = Size(size.run, size.run.architecture)
-    return size.architecture == size.run.next_architecture and has_caught_up(
-        recent_losses(size, epoch), recent_losses(current, epoch)
+    current = TrainedNet(net.run, net.run.architecture)
+    return net.architecture == net.run.next_architecture and has_caught_up(
+        recent_losses(net, epoch), recent_losses(current, epoch)
     )
 
 
@@ -218,12 +222,12 @@ def _architecture_word(architecture: str) -> str:
     return "".join(letter for letter in architecture.split("-")[0] if letter.isalnum())
 
 
-def _record(size: Size, report: SliceReport) -> None:
+def _record(net: TrainedNet, report: SliceReport) -> None:
     if not report.steps:
         return
     TrainingMetric.objects.update_or_create(
-        run=size.run,
-        architecture=size.architecture,
+        run=net.run,
+        architecture=net.architecture,
         samples=report.samples,
         defaults={
             "rows": report.rows,
@@ -253,16 +257,16 @@ def _describe(session: Session, report: SliceReport) -> str:
     return f"waiting: {report.outcome} ({rows})"
 
 
-def _tell(size: Size, activity: str, report: SliceReport) -> None:
+def _tell(net: TrainedNet, activity: str, report: SliceReport) -> None:
     """Say on the page and in the log what a slice did; a wait is logged when it begins, or changes."""
-    known = size.state.values_list("activity", flat=True).first()
+    known = net.state.values_list("activity", flat=True).first()
     if report.steps:
         losses = ", ".join(f"{name} {report.losses[name]:.4f}" for name in _LOGGED if name in report.losses)
-        logger.info("%s: %s, %d samples in all, %d rows; %s", size, activity, report.samples, report.rows, losses)
+        logger.info("%s: %s, %d samples in all, %d rows; %s", net, activity, report.samples, report.rows, losses)
     elif activity[:200] != known:
-        logger.info("%s: %s", size, activity)
-    _note(size, activity=activity, trouble="")
+        logger.info("%s: %s", net, activity)
+    _note(net, activity=activity, trouble="")
 
 
-def _note(size: Size, *, activity: str, trouble: str) -> None:
-    size.state.update(activity=activity[:200], trouble=trouble)
+def _note(net: TrainedNet, *, activity: str, trouble: str) -> None:
+    net.state.update(activity=activity[:200], trouble=trouble)

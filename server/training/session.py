@@ -29,8 +29,8 @@ from server.runs.models import Run
 from server.storage import content_name, load, store_as
 from server.training.models import TrainingState
 from server.training.plan import TrainingPlan, plan_of
-from server.training.selectors import Size
 from server.training.shards import ShardFolder
+from server.training.sizes import TrainedNet
 
 SUFFIX = ".safetensors"
 MAX_STEPS = 1 << 30
@@ -93,7 +93,7 @@ class Session:
         self.trainer.close()
 
 
-def open_session(size: Size, state: TrainingState) -> Session:
+def open_session(net: TrainedNet, state: TrainingState) -> Session:
     """A trainer that goes on from the state's checkpoint, or begins with the run's first network or random weights.
 
     Raises:
@@ -101,12 +101,12 @@ def open_session(size: Size, state: TrainingState) -> Session:
         CheckpointError: the checkpoint cannot be read, or belongs to other settings.
         OSError: the storage failed.
     """
-    run, checkpoint = size.run, state.checkpoint
-    ordered = plan = plan_of(run, size.architecture)
+    run, checkpoint = net.run, state.checkpoint
+    ordered = plan = plan_of(run, net.architecture)
     folder = Path(settings.DATA_DIR) / "training" / run.name
     shards = ShardFolder(folder / "rows", run.pk, run.data_board_len, plan.shard_rows)
     shards.prepare()
-    local = CheckpointFolder(folder / "checkpoints" / size.architecture)
+    local = CheckpointFolder(folder / "checkpoints" / net.architecture)
     first = _first_net(run, folder) if state.from_seed else None
     if first is not None:
         plan = dataclasses.replace(plan, config=dataclasses.replace(plan.config, net=first.config))

@@ -13,7 +13,7 @@ from celery.signals import worker_shutting_down
 
 from server.celery import send_hint
 from server.runs import selectors as runs
-from server.training.selectors import sizes
+from server.training.sizes import trained_nets
 
 stopping = threading.Event()
 """Set when this process is asked to end: the running slice stops and saves."""
@@ -28,10 +28,10 @@ def train() -> None:
     from server.training import services
 
     go_on = False
-    trained = [size for run in runs.open_runs() for size in sizes(run)]
+    trained = [net for run in runs.open_runs() for net in trained_nets(run)]
     services.end_other_sessions(trained)
-    for size in trained:
-        go_on |= services.training_slice(size, stopping)
+    for net in trained:
+        go_on |= services.training_slice(net, stopping)
     if go_on and not stopping.is_set():
         send_hint(TRAIN_TASK)
 

@@ -20,7 +20,7 @@ from server.accounts import selectors as accounts
 from server.api import is_api, plain_answer
 from server.errors import Unavailable
 from server.games import selectors as games
-from server.jobs import selectors as jobs
+from server.gates import selectors as gates
 from server.networks import selectors as networks
 from server.ratings import selectors as ratings
 from server.runs import selectors as runs
@@ -67,7 +67,7 @@ def run_page(request: HttpRequest, name: str) -> HttpResponse:
         "rated": any(net.has_played for net in curve),
         "newest_first": curve[::-1],
         "chart": charts.rating_chart(curve),
-        "gates": jobs.gates_of(run)[:GATES_SHOWN],
+        "gates": gates.gates_of(run)[:GATES_SHOWN],
         "losses": charts.loss_chart(losses),
         "latest_losses": charts.latest_losses(losses),
     }

@@ -23,9 +23,9 @@ from common.parameters import default_text
 from server.games.models import Game
 from server.jobs.models import Job
 from server.networks.models import Network
+from server.networks.services import run_create
 from server.ratings.models import Rating
 from server.runs.models import Run
-from server.runs.services import run_create
 from server.training.models import TrainingMetric
 from tests.server.factories import ask, game_form, make_contributor, make_network, npz_bytes, upload_training
 

@@ -58,7 +58,7 @@ def test_games_are_played_audited_trained_on_and_a_network_is_promoted(system: S
     assert system.one("select count(*) from games_game where kind = 'rating' and state = 'counted'") >= 2
     ((current,),) = system.ask("select n.name from runs_run r join networks_network n on n.id = r.current_network_id")
     assert str(current).startswith("tiny-b2c16-s")
-    points = system.ask("select played, half_points, games from jobs_gate where state = 'passed'")
+    points = system.ask("select played, half_points, games from gates_gate where state = 'passed'")
     assert all(half >= 0.25 * 2 * games for _, half, games in points)
 
 

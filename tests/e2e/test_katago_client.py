@@ -83,7 +83,7 @@ def test_games_that_reach_the_move_limit_are_counted(system: System) -> None:
     refused = system.ask("select kind, reason_code, reason from games_game where state = 'refused'")
     assert refused == []
     (gate,) = system.ask(
-        "select g.played, g.half_points, count(*), sum(case winner when '0' then 1 else 0 end) from jobs_gate g"
+        "select g.played, g.half_points, count(*), sum(case winner when '0' then 1 else 0 end) from gates_gate g"
         " join jobs_job j on j.gate_id = g.id join games_game p on p.job_id = j.id and p.state = 'counted'"
         " where g.state = 'open' group by g.id"
     )

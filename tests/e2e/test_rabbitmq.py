@@ -75,7 +75,7 @@ def samples(system: System) -> int:
 def test_games_are_played_trained_on_and_gated_through_nginx_and_rabbitmq(system: System) -> None:
     system.start_client()
     system.wait_until(
-        lambda: system.one("select count(*) from jobs_gate where played > 0 and state in ('passed', 'failed')") >= 1,
+        lambda: system.one("select count(*) from gates_gate where played > 0 and state in ('passed', 'failed')") >= 1,
         "the decision of a gate",
     )
     assert games(system, "counted") >= 10

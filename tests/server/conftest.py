@@ -11,7 +11,7 @@ from django.urls import clear_script_prefix
 from pytest_django import Settings
 
 from server.accounts.models import Contributor
-from server.games import services
+from server.hints import AUDIT
 from server.runs.models import Run
 from tests.server.factories import make_contributor, make_run
 
@@ -21,7 +21,7 @@ def _own_storage(tmp_path: Path, settings: Settings) -> None:
     """Each test has an empty storage and empty counts of requests."""
     settings.MEDIA_ROOT = tmp_path / "files"
     cache.clear()
-    services._last_hint = float("-inf")
+    AUDIT._quiet_until = float("-inf")
 
 
 @pytest.fixture

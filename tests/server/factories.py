@@ -18,13 +18,14 @@ from common.rows import ARRAYS, Rows
 from common.wire import PATH_RATING_GAMES, PATH_TASKS, PATH_TRAINING_GAMES, USER_AGENT
 from server.accounts.models import Contributor
 from server.accounts.services import contributor_create
+from server.games.auditing import Accepted, Verdict
 from server.games.models import Game
-from server.games.services import Accepted, Verdict
+from server.games.moving import Refusal
+from server.gates.services import candidate_register
 from server.jobs.models import Job
 from server.networks.models import Network
-from server.networks.services import ModelFile, network_register
+from server.networks.services import ModelFile, NewNetwork, run_create, seed_register
 from server.runs.models import Run
-from server.runs.services import run_create
 
 PASSWORD = "a long enough password"
 LENGTH = 7
@@ -49,11 +50,12 @@ def make_contributor(username: str = "anna") -> Contributor:
     return contributor_create(username=username, password=PASSWORD)[0]
 
 
-def make_network(run: Run, folder: Path, **settings: Any) -> Network:
+def make_network(run: Run, folder: Path, *, is_candidate: bool = True, **settings: Any) -> Network:
     """A network with a file of some bytes; by default a candidate, which opens its gate."""
     number = next(_numbers)
     name = settings.pop("name", f"{run.name}-s{number}-d{number}")
-    return network_register(run=run, name=name, model=make_model(folder, number), **settings)
+    register = candidate_register if is_candidate else seed_register
+    return register(NewNetwork(run=run, name=name, model=make_model(folder, number), **settings))
 
 
 def make_model(folder: Path, number: int = 0) -> ModelFile:
@@ -66,6 +68,14 @@ def make_model(folder: Path, number: int = 0) -> ModelFile:
 def accept(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
     """A judge of games that finds nothing."""
     return Accepted()
+
+
+FAULT = Refusal("planes", "row 3: the planes do not follow from the game")
+
+
+def refuse(game: Game, sgf: bytes, rows: bytes | None) -> Refusal:
+    """A judge that always finds something."""
+    return FAULT
 
 
 def login(contributor: Contributor | None, password: str = PASSWORD) -> dict[str, str]:

@@ -13,8 +13,8 @@ from django.test import Client
 
 from server.accounts.models import Contributor
 from server.admin_forms import ChangedFieldsAdmin, ReadOnlyAdmin
-from server.jobs.models import Gate
-from server.jobs.services import _promote
+from server.gates.models import Gate
+from server.gates.services import _promote
 from server.networks.models import Network
 from server.runs.models import Run
 from server.training.checks import faults_here, training_faults

@@ -15,10 +15,11 @@ from django.test import Client
 
 from common.wire import TaskRequest
 from server.accounts.models import Contributor
-from server.games import services
+from server.games import auditing
+from server.games.auditing import Accepted, Verdict, games_audit
 from server.games.models import Game, GameState
-from server.games.services import Accepted, Verdict, games_audit
-from server.jobs.models import Gate, GateState, Job, JobKind
+from server.gates.models import Gate, GateState
+from server.jobs.models import Job, JobKind
 from server.jobs.services import job_request
 from server.networks.models import NetworkState
 from server.runs.models import Run, RunTotals
@@ -188,7 +189,7 @@ def test_a_claim_survives_its_worker(client: Client, anna: Contributor, run: Run
     """A claim is committed, so that a worker that dies has left its mark."""
     job = Job.objects.get(pk=ask(client, anna).json()["job_id"])
     upload_training(client, anna, game_form(job))
-    at_once(lambda: services._claim(1))
+    at_once(lambda: auditing._claim(1))
     game = Game.objects.get()
     assert game.audits == 1
     assert game.audit_until is not None

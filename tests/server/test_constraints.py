@@ -14,12 +14,13 @@ from django.utils import timezone
 
 from server.accounts.models import Contributor
 from server.games.models import Game, GameState
-from server.jobs.models import Gate, Job
+from server.gates.models import Gate
+from server.jobs.models import Job
 from server.networks.models import Network
 from server.runs.models import Run
 from tests.server.factories import ask, game_form, make_network, upload, upload_training
 
-OURS = ("runs", "networks", "jobs", "games")
+OURS = ("runs", "networks", "gates", "jobs", "games")
 
 BREAKS: dict[str, dict[str, Any]] = {
     # runs

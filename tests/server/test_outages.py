@@ -16,13 +16,14 @@ from django.test import Client
 from pytest_django import Settings
 
 from common import wire
+from server import hints
 from server.accounts.models import Contributor
-from server.games import services
 from server.games.models import Game
-from server.games.orphans import remove_orphans
+from server.hints import AUDIT
 from server.jobs.models import Job
 from server.runs.models import Run
 from server.storage import ABANDONED, INCOMING, sweep_incoming
+from server.upkeep.orphans import remove_orphans
 from tests.server.factories import ask, game_form, upload_training
 
 pytestmark = pytest.mark.django_db
@@ -139,10 +140,10 @@ def test_broker_away(
     monkeypatch.setattr("server.celery.app.send_task", away)
     with django_capture_on_commit_callbacks(execute=True):
         assert upload_training(client, anna, game_form(job)).status_code == 201
-    assert tried == [services.AUDIT_TASK]
-    monkeypatch.setattr(services, "_HINT_INTERVAL", 0.0)
-    services.audit_hint()
-    assert tried == [services.AUDIT_TASK], "for a while nobody has to wait for that broker again"
+    assert tried == [AUDIT.task]
+    monkeypatch.setattr(hints, "INTERVAL_S", 0.0)
+    AUDIT.send()
+    assert tried == [AUDIT.task], "for a while nobody has to wait for that broker again"
 
 
 def test_an_unexpected_error_is_500_in_the_common_shape(

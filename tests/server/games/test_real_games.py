@@ -14,10 +14,12 @@ from common.rows import to_npz
 from common.wire import form_game_type
 from server.accounts.models import Contributor
 from server.games.models import Game, GameState
+from server.games.moderation import games_refuse
+from server.games.moving import Refusal
 from server.games.selectors import match_results
-from server.games.services import Refusal, games_refuse
 from server.games.tasks import audit_pending
-from server.jobs.models import Gate, Job
+from server.gates.models import Gate
+from server.jobs.models import Job
 from server.runs.models import Run, RunTotals
 from tests.common.katago_games import (
     SELFPLAY_TEXTS,

@@ -15,7 +15,8 @@ from django.test import Client
 from common import wire
 from server.accounts.models import Contributor
 from server.games.models import Game, GameKind, GameState
-from server.jobs.models import Gate, Job, JobState
+from server.gates.models import Gate
+from server.jobs.models import Job, JobState
 from server.runs.models import Run, RunState
 from server.storage import load
 from tests.server.factories import (

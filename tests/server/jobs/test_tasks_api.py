@@ -17,7 +17,8 @@ from rest_framework.test import RequestsClient
 from common import wire
 from common.parameters import parse_match, parse_selfplay
 from server.accounts.models import Contributor
-from server.jobs.models import Gate, Job, JobKind, JobState
+from server.gates.models import Gate
+from server.jobs.models import Job, JobKind, JobState
 from server.networks.models import Network
 from server.runs.models import Run, RunState
 from tests.server.factories import KATAGO, ask, login, make_network, make_run

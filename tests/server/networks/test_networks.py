@@ -18,10 +18,11 @@ from common import wire
 from server.accounts.models import Contributor
 from server.api import network_name_of
 from server.errors import InvalidSettings
-from server.jobs.models import Gate
+from server.gates.models import Gate
+from server.gates.services import candidate_register
 from server.networks.api import byte_range
 from server.networks.models import Network, NetworkState
-from server.networks.services import network_register
+from server.networks.services import NewNetwork
 from server.runs.models import PromotionRule, Run
 from tests.oracles import oracle_path
 from tests.server.factories import make_model, make_network, make_run
@@ -65,11 +66,11 @@ def test_without_gates_every_candidate_is_promoted(tmp_path: Path) -> None:
 @pytest.mark.django_db
 def test_registering_twice_is_registering_once(run: Run, tmp_path: Path) -> None:
     model = make_model(tmp_path)
-    first = network_register(run=run, name="seven-s1", model=model)
-    assert network_register(run=run, name="seven-s1", model=model) == first
+    first = candidate_register(NewNetwork(run=run, name="seven-s1", model=model))
+    assert candidate_register(NewNetwork(run=run, name="seven-s1", model=model)) == first
     assert Gate.objects.count() == 1
     with pytest.raises(InvalidSettings, match="with another file exists already"):
-        network_register(run=run, name="Seven-S1", model=make_model(tmp_path, 2))
+        candidate_register(NewNetwork(run=run, name="Seven-S1", model=make_model(tmp_path, 2)))
 
 
 @pytest.mark.django_db
@@ -77,16 +78,16 @@ def test_a_file_that_changed_since_it_was_read_is_refused(run: Run, tmp_path: Pa
     model = make_model(tmp_path)
     model.path.write_bytes(b"other bytes")
     with pytest.raises(InvalidSettings, match="has changed since it was read"):
-        network_register(run=run, name="seven-s1", model=model)
+        candidate_register(NewNetwork(run=run, name="seven-s1", model=model))
     assert not Network.objects.filter(is_random=False).exists()
 
 
 @pytest.mark.django_db
 def test_a_file_under_a_second_name_is_refused(run: Run, tmp_path: Path) -> None:
     model = make_model(tmp_path)
-    network_register(run=run, name="seven-s1", model=model)
+    candidate_register(NewNetwork(run=run, name="seven-s1", model=model))
     with pytest.raises(InvalidSettings, match="this file already: it is the network seven-s1"):
-        network_register(run=run, name="seven-s2", model=model)
+        candidate_register(NewNetwork(run=run, name="seven-s2", model=model))
 
 
 @pytest.mark.django_db

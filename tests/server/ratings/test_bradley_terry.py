@@ -47,7 +47,7 @@ def test_agrees_with_choix() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 20)), max_size=20), st.randoms())
-def test_laws(games: list[tuple[int, int, int]], random: object) -> None:
+def test_strengths_predict_the_points_in_any_order(games: list[tuple[int, int, int]], random: object) -> None:
     results = [PairResult(a, b, float(p), 20.0) for a, b, p in games if a != b]
     parents = [None, 0, 1, 2, 3, 4]
     found = strengths(6, parents, results)

@@ -31,7 +31,7 @@ DDDD refused loses ladders
         ("dddd", "loses ladders"),
     ],
 )
-def test_refusals(revision: str, refusal: str | None) -> None:
+def test_which_revisions_are_refused_and_why(revision: str, refusal: str | None) -> None:
     assert refusal_of(revision, parse_revisions(LIST), TODAY) == refusal
 
 

@@ -12,8 +12,10 @@ from common.npz import to_bytes
 from common.rows import ARRAYS, GlobalTarget, Rows, read_npz
 from nets.data.files import DataFolder
 from server.accounts.models import Contributor
+from server.games.auditing import games_audit
 from server.games.models import Game
-from server.games.services import Refusal, contributor_refuse, games_audit, games_refuse, games_restore
+from server.games.moderation import contributor_refuse, games_refuse, games_restore
+from server.games.moving import Refusal
 from server.jobs.models import Job
 from server.runs.models import Run
 from server.training.shards import DONE_FILE, ShardFolder

@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 
 from server.networks.models import Network
+from server.networks.services import run_create
 from server.ratings.models import Rating
 from server.runs.models import Run
-from server.runs.services import run_create
 from server.training.models import TrainingMetric
 from server.web import viewer
 from server.web.board import frames, position

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from server.games.moderation import games_requeue
 from server.games.selectors import refused_games
-from server.games.services import games_requeue
 
 
 class Command(BaseCommand):

@@ -9,8 +9,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from common.arguments import MAX_COUNT, whole
 from server.errors import InvalidSettings, Unavailable
+from server.gates.services import candidate_register
 from server.networks.selectors import network_by_name
-from server.networks.services import SUFFIX, network_register
+from server.networks.services import SUFFIX, NewNetwork, seed_register
 from server.runs.selectors import run_by_name
 from server.training.model_files import read_model
 
@@ -44,17 +45,17 @@ class Command(BaseCommand):
         path: Path = options["file"]
         try:
             model = read_model(path)
-            network = network_register(
+            new = NewNetwork(
                 run=run,
                 name=options["name"] or _name(run.name, path),
                 model=model,
                 parent=None if options["parent"] is None else network_by_name(options["parent"]),
                 train_step=options["train_step"],
                 data_rows=options["data_rows"],
-                is_candidate=not options["seed"],
                 suits_katago_client=options["suits_katago_client"],
                 notes=options["notes"],
             )
+            network = seed_register(new) if options["seed"] else candidate_register(new)
         except (InvalidSettings, Unavailable) as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"network {network.name} ({model.architecture}): {network.get_state_display()}")

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from server.games.orphans import SAFE_AGE, remove_orphans
+from server.upkeep.orphans import SAFE_AGE, remove_orphans
 
 _HOUR: Final = timedelta(hours=1)
 _MOST_HOURS: Final = 100_000

@@ -11,9 +11,10 @@ from common.config_text import ConfigError, overlay
 from common.parameters import TextKind, completed, default_text
 from common.text_files import TextError, read_json_object, read_text
 from server.errors import InvalidSettings
+from server.networks.services import run_create
 from server.runs.models import RATING_SHARE, PromotionRule, Run
 from server.runs.selectors import run_by_name
-from server.runs.services import run_create, settings_faults
+from server.runs.services import settings_faults
 from server.training.checks import faults_here
 
 _PLAIN: Final = (

@@ -10,9 +10,10 @@ from django.test import Client
 from django.utils import timezone
 
 from server.accounts.models import Contributor
+from server.games.auditing import games_audit
 from server.games.models import Game
-from server.games.services import games_audit
-from server.jobs.models import Gate, GateState, Job
+from server.gates.models import Gate, GateState
+from server.jobs.models import Job
 from server.networks.models import Network, NetworkState
 from server.runs.models import Run
 from tests.server.factories import accept, ask, game_form, make_network, upload

@@ -1,4 +1,4 @@
-"""When a gate is decided, and which gate is played next: pure functions.
+"""When a gate is decided: pure functions.
 
 selfplay.md 9: a candidate passes with at least the required share of the points of all games; a draw and a game
 without result are half a point for each. The match ends as soon as either outcome is certain. Points are half points
@@ -8,8 +8,6 @@ here, so that no sum is rounded.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -47,39 +45,3 @@ def candidate_half_points(*, candidate_is_black: bool, winner: str) -> int:
     if winner in ("0", "-"):
         return 1
     return HALF_POINTS_PER_GAME if (winner == "B") == candidate_is_black else 0
-
-
-@dataclass(frozen=True)
-class OpenGate:
-    """One undecided gate, as the choice of jobs sees it."""
-
-    id: int
-    candidate: int
-    opponent: int
-    games: int
-    played: int
-    pending: int
-    """Games that arrived and wait for their audit."""
-    leased: int
-    """Games that contributors hold under a lease that has not run out."""
-    handed_out: int
-    """Jobs given so far."""
-
-    @property
-    def missing(self) -> int:
-        """Games that nobody plays yet."""
-        return max(0, self.games - self.played - self.pending - self.leased)
-
-    @property
-    def candidate_is_black(self) -> bool:
-        """Colours alternate from job to job."""
-        return self.handed_out % 2 == 0
-
-
-def next_gate(gates: Sequence[OpenGate]) -> OpenGate | None:
-    """The gate whose games are played next: one that has begun, else that of the newest candidate.
-
-    None where every game that a gate needs is being played already.
-    """
-    wanting = [gate for gate in gates if gate.missing > 0]
-    return max(wanting, key=lambda gate: (gate.handed_out > 0, gate.id), default=None)

@@ -1,68 +1,24 @@
-"""Verdicts, the next gate, and the choice of jobs: pure functions, no database."""
+"""The next gate and the choice of jobs: pure functions, no database."""
 
 from __future__ import annotations
 
 import dataclasses
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from common.wire import PHRASE_ONLY_RATING
 from server.errors import OnlyRatingNow
-from server.jobs.choice import Asker, Assignment, Draws, Nothing, Player, Situation, choose, rating_pair
-from server.jobs.gating import OpenGate, Verdict, candidate_half_points, needed_half_points, next_gate, verdict
+from server.jobs.choice import (
+    Asker,
+    Assignment,
+    Draws,
+    Nothing,
+    OpenGate,
+    Player,
+    Situation,
+    choose,
+    next_gate,
+    rating_pair,
+)
 from server.jobs.models import JobKind
-
-# ------------------------------------------------------------------------------------------------------------ verdicts
-
-
-@pytest.mark.parametrize(
-    ("games", "required", "half_points"),
-    [(200, 0.5, 200), (200, 0.55, 220), (201, 0.5, 201), (3, 0.5, 3), (100, 0.0, 0), (7, 1.0, 14), (10, 0.501, 11)],
-)
-def test_needed(games: int, required: float, half_points: int) -> None:
-    assert needed_half_points(games, required) == half_points
-
-
-@pytest.mark.parametrize(
-    ("played", "half_points", "expected"),
-    [
-        (0, 0, Verdict.UNDECIDED),
-        (100, 200, Verdict.PASSED),  # 100 wins of 200 games: the rest does not matter
-        (100, 199, Verdict.UNDECIDED),
-        (199, 199, Verdict.UNDECIDED),
-        (200, 200, Verdict.PASSED),  # exactly the share passes
-        (200, 199, Verdict.FAILED),
-        (101, 0, Verdict.FAILED),  # 99 games cannot give 100 points
-        (100, 0, Verdict.UNDECIDED),  # 100 games can
-        (210, 190, Verdict.FAILED),  # games beyond the match
-    ],
-)
-def test_verdict_of_a_match_of_200(played: int, half_points: int, expected: Verdict) -> None:
-    assert verdict(games=200, required=0.5, played=played, half_points=half_points) is expected
-
-
-@given(
-    outcomes=st.lists(st.sampled_from([0, 1, 2]), min_size=1, max_size=60),
-    required=st.floats(0, 1, allow_nan=False),
-)
-def test_stopping_early_never_changes_the_verdict(outcomes: list[int], required: float) -> None:
-    games = len(outcomes)
-    final = verdict(games=games, required=required, played=games, half_points=sum(outcomes))
-    assert final is not Verdict.UNDECIDED
-    for played in range(games):
-        early = verdict(games=games, required=required, played=played, half_points=sum(outcomes[:played]))
-        assert early in (Verdict.UNDECIDED, final)
-
-
-@pytest.mark.parametrize(
-    ("is_black", "winner", "half_points"),
-    [(True, "B", 2), (True, "W", 0), (False, "W", 2), (False, "B", 0), (True, "0", 1), (False, "-", 1)],
-)
-def test_points_of_a_game(is_black: bool, winner: str, half_points: int) -> None:
-    assert candidate_half_points(candidate_is_black=is_black, winner=winner) == half_points
-
 
 # ---------------------------------------------------------------------------------------------------------- next gate
 

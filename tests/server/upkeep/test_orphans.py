@@ -17,13 +17,13 @@ from pytest_django import Settings
 from server.accounts.models import Contributor
 from server.errors import InvalidSettings
 from server.games.models import Game
-from server.games.orphans import SAFE_AGE
-from server.games.tasks import sweep_orphans
 from server.jobs.models import Job
 from server.networks.models import Network
 from server.runs.models import Run
 from server.storage import load, store_as
 from server.training.models import TrainingState
+from server.upkeep.orphans import SAFE_AGE
+from server.upkeep.tasks import sweep_orphans
 from tests.server.factories import (
     SGF,
     ask,
@@ -103,7 +103,7 @@ def test_a_network_that_is_refused_takes_its_file_along(
     def refuse(_: Network) -> None:
         raise RuntimeError("the gate cannot be opened")
 
-    monkeypatch.setattr("server.networks.services.candidate_admit", refuse)
+    monkeypatch.setattr("server.gates.services.candidate_admit", refuse)
     with pytest.raises(RuntimeError):
         make_network(run, tmp_path)
     assert not Network.objects.filter(is_random=False).exists()

@@ -1,0 +1,154 @@
+"""Receiving games: what can be checked in milliseconds is, files are stored, then the row; the audit follows.
+
+Files are stored before rows: a row never names a file that is not there. Run, networks and job are looked at before
+files are stored, and files of a row that is refused go again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from django.db import DataError, IntegrityError, transaction
+
+from common.wire import GameUpload, TrainingGameUpload
+from server.accounts.models import Contributor
+from server.errors import GameExists, GameRefused
+from server.games.models import Game, GameKind
+from server.games.quick_checks import check_rows, check_sgf
+from server.hints import AUDIT
+from server.jobs.models import Job, JobKind
+from server.jobs.services import job_for_upload, job_game_received
+from server.networks.models import Network
+from server.networks.selectors import network_by_name
+from server.runs.models import Run, RunState
+from server.runs.selectors import run_by_name
+from server.storage import NewFiles
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the addresses in an upload stand for; None where an address is none of ours."""
+
+    run: str | None
+    black_network: str | None
+    white_network: str | None
+
+
+def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sgf: bytes, rows: bytes | None) -> Game:
+    """Check what can be checked in milliseconds, store the files, then the row; the audit follows.
+
+    ``rows`` is None exactly for a rating game.
+
+    Raises:
+        GameExists: a game of this kind and uid is known, possibly since a moment ago on another connection.
+        GameRefused: the game can never be taken, with the reason; nothing was stored.
+        Unavailable: the storage failed.
+        django.db.OperationalError: the database failed.
+    """
+    kind = GameKind.RATING if rows is None else GameKind.TRAINING
+    if Game.objects.filter(kind=kind, uid=form.kg_game_uid).exists():
+        raise GameExists(form.kg_game_uid)
+    run = _run_of(names.run)
+    black = _network_of(names.black_network, run, kind)
+    same = names.white_network == names.black_network
+    white = black if same else _network_of(names.white_network, run, kind)
+    if max(form.board_size_x, form.board_size_y) > run.data_board_len:
+        raise GameRefused(f"the board is larger than the {run.data_board_len} of the run {run.name}")
+    check_sgf(sgf)
+    num_training_rows = 0
+    if rows is not None:
+        assert isinstance(form, TrainingGameUpload)
+        num_training_rows = form.num_training_rows
+        check_rows(rows, count=num_training_rows, length=run.data_board_len)
+    game = Game(
+        kind=kind,
+        uid=form.kg_game_uid,
+        run=run,
+        contributor=contributor,
+        black_network=black,
+        white_network=white,
+        board_size_x=form.board_size_x,
+        board_size_y=form.board_size_y,
+        handicap=form.handicap,
+        komi=form.komi,
+        rules=form.rules.to_object(),
+        gametype=form.gametype,
+        extra_metadata=form.extra_metadata.to_object(),
+        winner=form.winner,
+        score=form.score,
+        resigned=form.resigned,
+        game_length=form.game_length,
+        num_training_rows=num_training_rows,
+    )
+    job_id = getattr(form, "job_id", None)
+    with _doubles_first(game), transaction.atomic():
+        _job_of(game, job_id)  # asked again with the row; before it, so that a stranger's files are not even stored
+    with NewFiles() as files:
+        game.sgf_file = files.store(f"sgfs/{run.name}", game.uid, sgf, ".sgf")
+        game.rows_file = "" if rows is None else files.store(f"rows/{run.name}", game.uid, rows, ".npz")
+        _insert(game, job_id)
+    return game
+
+
+def _run_of(name: str | None) -> Run:
+    run = run_by_name(name) if name else None
+    if run is None:
+        raise GameRefused("its run is unknown to this server")
+    if run.state == RunState.CLOSED:
+        raise GameRefused(f"the run {run.name} is closed")
+    return run
+
+
+def _network_of(name: str | None, run: Run, kind: GameKind) -> Network:
+    network = network_by_name(name) if name else None
+    if network is None or network.run_id != run.pk:
+        raise GameRefused(f"its network {name or ''!r} is no network of the run {run.name}")
+    enabled = network.training_games_enabled if kind == GameKind.TRAINING else network.rating_games_enabled
+    if not enabled:
+        raise GameRefused(f"the network {network.name} takes no {kind} games any more")
+    return network
+
+
+def _job_of(game: Game, job_id: str | None) -> Job:
+    """The job that asked for a game, locked; inside the caller's transaction."""
+    return job_for_upload(
+        contributor=game.contributor,
+        kinds=(JobKind.SELFPLAY,) if game.kind == GameKind.TRAINING else (JobKind.GATING, JobKind.RATING),
+        run=game.run,
+        black=game.black_network,
+        white=game.white_network,
+        job_id=job_id,
+    )
+
+
+def _insert(game: Game, job_id: str | None) -> None:
+    """Write the row and everything that follows from it in one transaction."""
+    try:
+        with _doubles_first(game), transaction.atomic():
+            game.job = _job_of(game, job_id)
+            game.save(force_insert=True)
+            job_game_received(game.job)
+            transaction.on_commit(AUDIT.send)
+    except IntegrityError as error:
+        if _constraint(error) != "game_uid":
+            raise
+        raise GameExists(game.uid) from None
+    except DataError as error:  # a value beyond its column, whatever the checks before have let through
+        raise GameRefused("it holds a value that cannot be stored") from error
+
+
+@contextmanager
+def _doubles_first(game: Game) -> Iterator[None]:
+    """What its job refuses may be a double: the same upload on another connection may have taken the last place."""
+    try:
+        yield
+    except GameRefused:
+        if Game.objects.filter(kind=game.kind, uid=game.uid).exists():
+            raise GameExists(game.uid) from None
+        raise
+
+
+def _constraint(error: IntegrityError) -> str | None:
+    return getattr(getattr(error.__cause__, "diag", None), "constraint_name", None)
