@@ -30,6 +30,9 @@ KEPT: Final = 200
 _LIBRARIES: Final = ("torch", "openvino")
 _RELEVANT_FLAGS: Final = re.compile(r"(s?sse|avx|amx|fma|f16c|bmi|asimd|sve|sme|neon|bf16|i8mm|fp)")
 _LOOK_AGAIN_S: Final = 0.1
+_AT_ONCE_S: Final = 1.0
+_NOTE: Final = ".attempt-"
+"""In the names of notes."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class Verdicts:
             with contextlib.suppress(OSError):
                 self._folder.mkdir(parents=True, exist_ok=True)
                 _write(self._folder / f"{_key(facts)}.json", facts, verdict)
+                for note in self._left(facts):
+                    note.unlink(missing_ok=True)
                 _forget_old(self._folder)
         return verdict
 
@@ -98,6 +103,41 @@ class Verdicts:
         finally:
             if descriptor is not None:
                 os.close(descriptor)
+
+    @contextlib.contextmanager
+    def attempt(self, facts: Facts) -> Iterator[None]:
+        """Within, a note on disk says that this process tries what may end it; not so where none can be written."""
+        note = self._note(facts)
+        try:
+            yield
+        finally:
+            if note is not None:
+                descriptor, path = note
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+                os.close(descriptor)
+
+    def was_broken_off(self, facts: Facts) -> bool:
+        """Whether a process has ended in an `attempt` of which no verdict was found since then."""
+        return bool(self._left(facts))
+
+    def _note(self, facts: Facts) -> tuple[int, str] | None:
+        """A new note, locked for as long as this process lives: its descriptor and path."""
+        if self._folder is None:
+            return None
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            descriptor, path = tempfile.mkstemp(prefix=f"{_key(facts)}{_NOTE}", dir=self._folder)
+        except OSError:
+            return None
+        _lock(descriptor, _AT_ONCE_S)
+        return descriptor, path
+
+    def _left(self, facts: Facts) -> list[Path]:
+        """Notes of processes that live no more."""
+        if self._folder is None:
+            return []
+        return [path for path in self._folder.glob(f"{_key(facts)}{_NOTE}*") if _is_free(path)]
 
     def _open_lock(self) -> int | None:
         if self._folder is None:
@@ -195,10 +235,22 @@ def _write(path: Path, facts: Facts, verdict: Verdict) -> None:
 
 def _forget_old(folder: Path) -> None:
     """Keep the newest verdicts; others of a kind that a killed process left go with them."""
-    files = [path for pattern in ("*.json", ".new*") for path in folder.glob(pattern)]
+    files = [path for pattern in ("*.json", f"*{_NOTE}*", ".new*") for path in folder.glob(pattern)]
     files.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in files[KEPT:]:
         path.unlink(missing_ok=True)
+
+
+def _is_free(path: Path) -> bool:
+    """Whether no process holds the lock of a file; False where that cannot be told."""
+    try:
+        import fcntl
+
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def _lock(descriptor: int, patience_s: float) -> None:

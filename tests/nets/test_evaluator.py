@@ -20,7 +20,16 @@ from hypothesis.strategies import booleans, integers, lists, sampled_from, tuple
 from common.go.symmetry import symmetry_table
 from common.precision import Precision
 from nets import backends
-from nets.backends import CPU_SIZES, Backend, BatchShape, OpenVinoBackend, OutOfMemory, Raw, TorchBackend
+from nets.backends import (
+    CPU_SIZES,
+    Backend,
+    BatchShape,
+    OpenVinoBackend,
+    OutOfMemory,
+    Raw,
+    TorchBackend,
+    _openvino_takes_bfloat16,
+)
 from nets.batch import Batch, Evaluator, new_batch
 from nets.config import named
 from nets.evaluator import (
@@ -628,6 +637,27 @@ def test_without_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
     for precision, name in ((FLOAT32, "float32"), (Precision.SIXTEEN_BIT, "bfloat16"), (Precision.FASTEST, "float32")):
         made = make_evaluator(mini(NETS[0]), length=LENGTH, precision=precision)
         assert made.description == f"CPU, torch, {name}, 1 thread"
+
+
+def test_where_openvino_cannot_make_out_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In containers with some of a host's cores its first object was seen to raise ``stoi``."""
+
+    class Core:
+        def __init__(self) -> None:
+            raise RuntimeError("Exception from src/inference/src/cpp/core.cpp:126: stoi")
+
+    monkeypatch.setattr("openvino.Core", Core)
+    _openvino_takes_bfloat16.cache_clear()
+    try:
+        for precision, name in (
+            (FLOAT32, "float32"),
+            (Precision.SIXTEEN_BIT, "bfloat16"),
+            (Precision.FASTEST, "float32"),
+        ):
+            made = make_evaluator(mini(NETS[0]), length=LENGTH, precision=precision)
+            assert made.description == f"CPU, torch, {name}, 1 thread"
+    finally:
+        _openvino_takes_bfloat16.cache_clear()
 
 
 class TwoGraphs(OpenVinoBackend):
