@@ -8,13 +8,15 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from client.gtp_engine import Engine, GtpSettings
-from client.gtp_protocol import any_bytes, lines_of, serve
+from client.gtp_protocol import GtpError, any_bytes, lines_of, serve
 from client.gtp_search import EngineSearch
 from client.selfplay.local import add_precision, evaluator_loader, network_of
+from client.selfplay.orders import Network
+from client.selfplay.stream import StreamEvaluator
 from common.config_text import ConfigError
 from common.interrupts import interrupts_end_the_program
 from common.parameters import parse_engine
@@ -54,10 +56,20 @@ def _run(options: argparse.Namespace, lines: Iterable[str], output: TextIO) -> i
         return 2
     seed = options.seed if options.seed is not None else random.SystemRandom().getrandbits(63)
     load = evaluator_loader(options.device, options.threads, options.use_fp16 or settings.use_fp16)
-    search = EngineSearch(network, load, search_parameters, seed)
+    search = EngineSearch(network, lambda network, length: _loaded(load, network, length), search_parameters, seed)
     try:
         engine = Engine(settings, search)
         serve(engine.commands, lines, output)
     finally:
         search.close()
     return 0
+
+
+def _loaded(load: Callable[[Network, int], StreamEvaluator], network: Network, length: int) -> StreamEvaluator:
+    """GtpError if the network cannot be evaluated here, in words for the person at the program."""
+    from nets.evaluator import EvaluatorError  # which imports torch, as `load` does
+
+    try:
+        return load(network, length)
+    except EvaluatorError as error:
+        raise GtpError(str(error)) from error

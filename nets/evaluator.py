@@ -253,8 +253,8 @@ class NetEvaluator:
         self._free.append(piece.lane)
         if not finite:
             raise EvaluatorError(
-                f"{self._name} put out something that is not a number on {self.description}: the net is damaged, "
-                "or overflows in 16 bits (useFP16 = false avoids that)"
+                f"{self._name} put out something that is not a number on {self.description}: the net is damaged"
+                + (", or overflows in 16 bits (useFP16 = false avoids that)" if self._backend.sixteen_bit else "")
             )
 
     def close(self) -> None:

@@ -6,17 +6,27 @@ The format is that of model-format.md, read by `nets.katago_file`; inputs are th
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
+import torch
+
+from common.rows import NUM_GLOBAL_INPUTS, NUM_PLANES
+from nets.exchange import module_of
 from nets.katago_file import NetFileError, read_net
+from nets.records import NetRecord
 from server.errors import InvalidSettings
 from server.networks.services import SUFFIX, ModelFile, digest
+
+_TRIED_ROWS: Final = 4
+_EDGE: Final = 9
 
 
 def read_model(path: Path) -> ModelFile:
     """Read and check a whole network file.
 
     Raises:
-        InvalidSettings: it cannot be opened, is cut short, corrupt or of a kind that clients cannot play, and where.
+        InvalidSettings: it cannot be opened, is cut short, corrupt or of a kind that clients cannot play, and where; or
+            what it puts out is not all numbers, which would end every client's streams.
     """
     if not path.name.endswith(SUFFIX):
         raise InvalidSettings(f"{path.name}: a network file for clients ends in {SUFFIX}")
@@ -25,5 +35,19 @@ def read_model(path: Path) -> ModelFile:
         net = read_net(path)
     except (NetFileError, OSError) as error:
         raise InvalidSettings(f"{path} cannot be used as a network: {error}. Fetch or export it again") from error
+    if not _puts_out_numbers(net):
+        raise InvalidSettings(
+            f"{path} cannot be used as a network: it puts out something that is not a number; its training has diverged"
+        )
     architecture = f"b{len(net.trunk.blocks)}c{net.trunk.channels}"
     return ModelFile(path, net.name, architecture, net.version, sha256, size)
+
+
+def _puts_out_numbers(net: NetRecord) -> bool:
+    """Whether all outputs are finite, in float32: on an empty board, and on inputs that are each as likely 0 as 1."""
+    planes = torch.randint(0, 2, (_TRIED_ROWS, NUM_PLANES, _EDGE, _EDGE), generator=torch.Generator().manual_seed(1))
+    planes[:, 0] = 1
+    planes[0, 1:] = 0
+    with torch.no_grad():
+        found = module_of(net).infer(planes.float(), torch.zeros(_TRIED_ROWS, NUM_GLOBAL_INPUTS), full=True)
+    return all(bool(output.isfinite().all()) for output in found.values())
