@@ -242,8 +242,8 @@ def _proxy_address(chain: list[BaseException], server_url: str) -> str:
 def _is_proxy_address(text: str) -> bool:
     """Whether urllib3 takes it for one."""
     try:
-        urllib3.proxy_from_url(requests.utils.prepend_scheme_if_needed(text, "http")).clear()
-    except (urllib3.exceptions.HTTPError, requests.RequestException, ValueError):
+        urllib3.proxy_from_url(text if "://" in text else f"http://{text}").clear()
+    except (urllib3.exceptions.HTTPError, ValueError):
         return False
     return True
 
