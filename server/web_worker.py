@@ -140,8 +140,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self._drop(waiting)
 
     def _cap_keepalive(self, deadline: float) -> None:
-        """Called when the worker is to stop: do not wait for those who have sent nothing."""
+        """Called when the worker is to stop: give the port back, and do not wait for those who have sent nothing.
+
+        If the master was killed, the next one finds the port free while the last requests are still answered here.
+        """
         super()._cap_keepalive(deadline)
+        for listener in self.sockets:
+            listener.close()
         for waiting in self._waiting:
             if not waiting.arrival.data:
                 waiting.heard = min(waiting.heard, time.monotonic() + STOPPING_S - SILENT_S)

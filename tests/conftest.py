@@ -31,7 +31,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Point Django to a database that need not run yet, and to a folder of this test run."""
+    """Point Django to a database that need not run yet, and to a folder of this test run; hear SIGINT.
+
+    A shell's job in the background, or one below nohup, is started with SIGINT ignored, and so would be the programs
+    that tests start and interrupt.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("SECRET_KEY", "for tests")
     if _OWN_DATABASE:
         url = database.address(_POSTGRES)

@@ -13,13 +13,14 @@ from typing import TextIO
 
 from client.commands.local import add_precision
 from client.engine.gtp_commands import Engine, GtpSettings
-from client.engine.gtp_protocol import any_bytes, lines_of, serve
+from client.engine.gtp_protocol import GtpError, any_bytes, lines_of, serve
 from client.engine.gtp_search import EngineSearch
-from client.networks import evaluator_loader, network_of
+from client.networks import Loader, Network, evaluator_loader, network_of
 from common.arguments import seed, threads
 from common.config_text import ConfigError
 from common.interrupts import interrupts_end_the_program
 from common.parameters import parse_engine
+from nets.evaluation.batch import Evaluator, EvaluatorError
 from nets.files.katago_file import NetFileError, read_net
 
 
@@ -58,10 +59,18 @@ def _run(options: argparse.Namespace, lines: Iterable[str], output: TextIO) -> i
         return 2
     drawn = options.seed if options.seed is not None else random.SystemRandom().getrandbits(63)
     load = evaluator_loader(options.device, options.threads, options.use_fp16 or settings.use_fp16)
-    search = EngineSearch(network, load, search_parameters, drawn)
+    search = EngineSearch(network, lambda network, length: _loaded(load, network, length), search_parameters, drawn)
     try:
         engine = Engine(settings, search)
         serve(engine.commands, lines, output)
     finally:
         search.close()
     return 0
+
+
+def _loaded(load: Loader, network: Network, length: int) -> Evaluator:
+    """GtpError if the network cannot be evaluated here, in words for the person at the program."""
+    try:
+        return load(network, length)
+    except EvaluatorError as error:
+        raise GtpError(str(error)) from error

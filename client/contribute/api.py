@@ -78,6 +78,7 @@ class ServerApi:
 
         Raises:
             FileNotFoundError: the game is not in the spool any more.
+            OSError: its files cannot be read.
             ServerError: everything else, by kind.
         """
         parts: dict[str, tuple[object, ...]] = {name: (None, value) for name, value in game.fields.items()}

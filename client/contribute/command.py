@@ -70,8 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     except (SettingsError, DeviceError) as error:
         console.line(str(error))
         return EXIT_USAGE
-    if settings.ignored:
-        console.line(f"ignored settings, which have no meaning here: {', '.join(settings.ignored)}")
+    for line in settings.about_ignored():
+        console.line(line)
     with ExitStack() as stack:
         try:
             stack.enter_context(sole_use(settings.data_directory, console.line))

@@ -158,16 +158,22 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 # ---------------------------------------------------------------------------------------------------- failures in words
 
 PROXY_LOGIN_WANTED: Final = 407
+PROXY_EXAMPLE: Final = "HTTPS_PROXY=http://name:password@host:port (HTTP_PROXY for an http:// address)"
 PROXY_LOGIN: Final = (
-    "the proxy between this machine and {server} wants a login (status 407): give it in the environment,"
-    " HTTPS_PROXY=http://name:password@host:port (HTTP_PROXY for an http:// address)"
+    "the proxy between this machine and {server} wants a login (status 407): give it in the environment, "
+    + PROXY_EXAMPLE
+)
+PROXY_VARIABLES: Final = "see HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY in the environment"
+SOCKS_PROXY: Final = (
+    "the proxy to {server} is a SOCKS proxy, which cannot be used without the Python package PySocks: install it, or"
+    " give a proxy for HTTP"
 )
 
 
 def explain(error: BaseException, server_url: str) -> str:
     """Why there was no answer, in words that send people to the right place."""
     chain = list(_causes(error))
-    for rule in (_certificate, _no_tls, _no_http, _proxy):
+    for rule in (_certificate, _certificates_file, _no_tls, _no_http, _proxy_address, _proxy):
         text = rule(chain, server_url)
         if text:
             return text
@@ -213,6 +219,35 @@ def _no_http(chain: list[BaseException], server_url: str) -> str:
     return ""
 
 
+def _certificates_file(chain: list[BaseException], server_url: str) -> str:
+    """A file of certificates that the environment names is not there: requests raises a bare OSError."""
+    text = str(chain[-1])
+    if type(chain[-1]) is not OSError or "CA certificate" not in text:
+        return ""
+    return f"{text}; see REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE in the environment"
+
+
+def _proxy_address(chain: list[BaseException], server_url: str) -> str:
+    """What the environment gives for a proxy cannot be used; requests does not say that it speaks of a proxy."""
+    if not isinstance(chain[0], (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema)):
+        return ""
+    for proxy in requests.utils.get_environ_proxies(server_url).values():
+        if proxy.lower().startswith("socks"):
+            return f"{SOCKS_PROXY.format(server=server_url)}; {PROXY_VARIABLES}"
+        if isinstance(chain[0], requests.exceptions.InvalidProxyURL) or not _is_proxy_address(proxy):
+            return f"the address of the proxy to {server_url} is wrong: {chain[-1]}; {PROXY_VARIABLES}"
+    return ""
+
+
+def _is_proxy_address(text: str) -> bool:
+    """Whether urllib3 takes it for one."""
+    try:
+        urllib3.proxy_from_url(text if "://" in text else f"http://{text}").clear()
+    except (urllib3.exceptions.HTTPError, ValueError):
+        return False
+    return True
+
+
 def _proxy(chain: list[BaseException], server_url: str) -> str:
     failed = [
         cause for cause in chain if isinstance(cause, (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError))
@@ -221,7 +256,4 @@ def _proxy(chain: list[BaseException], server_url: str) -> str:
         return ""
     if " 407 " in f"{chain[-1]} ":
         return PROXY_LOGIN.format(server=server_url)
-    return (
-        f"the proxy between this machine and {server_url} does not help: {chain[-1]};"
-        " see HTTP_PROXY, HTTPS_PROXY and NO_PROXY in the environment"
-    )
+    return f"the proxy between this machine and {server_url} does not help: {chain[-1]}; {PROXY_VARIABLES}"

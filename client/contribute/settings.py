@@ -19,6 +19,7 @@ from typing import Final
 
 import platformdirs
 
+from client.contribute.exchange import PROXY_EXAMPLE
 from common import config_text
 from common.arguments import MAX_GAMES_AT_ONCE
 from common.precision import Precision
@@ -101,6 +102,15 @@ class ClientSettings:
     network_cache_bytes: int
     ignored: tuple[str, ...] = ()
     """Keys of the file that only KataGo's client has."""
+
+    def about_ignored(self) -> list[str]:
+        """What to tell of `ignored`: that, and what does the same here."""
+        lines = []
+        if self.ignored:
+            lines.append(f"ignored settings, which have no meaning here: {', '.join(self.ignored)}")
+        if any(key.startswith("proxy") for key in self.ignored):
+            lines.append(f"a proxy is named in the environment instead: {PROXY_EXAMPLE}")
+        return lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

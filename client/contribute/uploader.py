@@ -15,6 +15,8 @@ from client.contribute.spool import Spool, SpooledGame
 
 TELL_AGAIN_S: Final = 600.0
 """A trouble that comes and goes is told at most this often."""
+READ_TRIES: Final = 4
+"""So often a game's files are read before it is left to the next start; a virus scanner lets go of them sooner."""
 
 
 @dataclass
@@ -73,6 +75,8 @@ class Uploader:
             return Outcome.FAILED
         except FileNotFoundError:  # somebody took it away
             return Outcome.WORKED
+        except OSError as error:  # of its files: what the network does is a `ServerError`
+            return self._not_readable(game, error)
         except Exception:
             self._try_later(game)
             raise
@@ -101,6 +105,19 @@ class Uploader:
     def _try_later(self, game: SpooledGame) -> None:
         self._failures[game.uid] += 1
         self._queue.clear()
+
+    def _not_readable(self, game: SpooledGame, error: OSError) -> Outcome:
+        """Try it later, but not for ever: pauses after failures would hold the others up."""
+        self._try_later(game)
+        self.trouble = f"game {game.uid} cannot be read from {game.folder}: {error.strerror or error}"
+        if self._failures[game.uid] == 1:
+            self.report(f"{self.trouble}; it is tried again")
+        if self._failures[game.uid] < READ_TRIES:
+            return Outcome.FAILED
+        self._done.add(game.uid)
+        self.report(f"{self.trouble}; it stays there, and the next start tries again")
+        self.trouble = ""
+        return Outcome.WORKED
 
     def _forget(self, game: SpooledGame) -> None:
         self._failures.pop(game.uid, None)

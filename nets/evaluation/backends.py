@@ -291,16 +291,17 @@ class OpenVinoBackend(CpuBackend):
 
     @staticmethod
     def has_bfloat16() -> bool:
-        """Whether OpenVINO is here and this processor has units for bfloat16."""
+        """Whether OpenVINO works here and this processor has units for bfloat16."""
         try:
             import openvino
-        except ImportError:
+
+            return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+        except (ImportError, RuntimeError):  # it also fails where it cannot make out the processor's cores
             return False
-        return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
     @staticmethod
     def takes_bfloat16() -> bool:
-        """Whether OpenVINO is here and computes in bfloat16 if told to: with AVX-512 also without units, but slowly."""
+        """Whether OpenVINO works here and computes in bfloat16 if told to: slowly where AVX-512 has no units for it."""
         return _openvino_takes_bfloat16()
 
     def run(self, shape: BatchShape) -> Raw:
@@ -361,8 +362,8 @@ def _openvino_takes_bfloat16() -> bool:
         import openvino
     except ImportError:
         return False
-    core = openvino.Core()
     try:
+        core = openvino.Core()  # raises where it cannot make out the processor
         core.set_property("CPU", {"INFERENCE_PRECISION_HINT": "bf16"})
         return bool(core.get_property("CPU", "INFERENCE_PRECISION_HINT") == openvino.Type.bf16)
     except RuntimeError:

@@ -92,8 +92,8 @@ class Pipeline:
         self._free.append(piece.lane)
         if not finite:
             raise EvaluatorError(
-                f"{self._name} put out something that is not a number on {self.backend.description}: the net is "
-                "damaged, or overflows in 16 bits (useFP16 = false avoids that)"
+                f"{self._name} put out something that is not a number on {self.backend.description}: the net is damaged"
+                + (", or overflows in 16 bits (useFP16 = false avoids that)" if self.backend.sixteen_bit else "")
             )
 
 

@@ -6,19 +6,22 @@ without masks, compiled and run once. The verdict counts for all nets of that ar
 since the code does not depend on the weights. Whether the numbers are right is not asked here but by
 `nets.evaluation.comparison`.
 
-Risky are the ways in 16 bits on a processor, and any other of OpenVINO's once one of them has died on that net: with
-float32 alone nobody was seen to die, and every volunteer would pay for the proof. torch in float32 compiles nothing; in
-bfloat16 it is tried where OpenVINO has failed.
+Risky are the ways in 16 bits on a processor, and any other of OpenVINO's once one of them has died on that net. In
+float32 alone it has died for others (its issues 33300, 35943), but so seldom that not every volunteer shall pay for the
+proof: a note on disk says for how long a process is at it, and a process that finds the note of one that has died there
+asks for the proof first. torch in float32 compiles nothing; in bfloat16 it is tried where OpenVINO has failed.
 CUDA's libraries tell their errors as exceptions, and a child would need a second context on the card, which may have
 the memory for one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,7 +64,7 @@ class Way:
 
 
 class Proving:
-    """Makes the backends of one net for tensors up to an edge, each proved in a child process first."""
+    """Makes the backends of one net for tensors up to an edge; what is risky is proved in a child process first."""
 
     def __init__(self, net: Net, length: int) -> None:
         self._net = net
@@ -74,18 +77,33 @@ class Proving:
 
         Where batches are smaller than the tensor, their launch may raise NotProved too.
         """
-        self._require(way, self._length)
-        return ProvedBackend(way.make(self._net, self._length), self._length, functools.partial(self._require, way))
+        return self._start(way, self._proved)
 
     def start_if_doubtful(self, way: Way) -> Backend:
-        """As `start` if another way has died, else without a proof."""
-        return self.start(way) if self.has_died else way.make(self._net, self._length)
+        """As `start` if another way has died, or a process at this one; else without a proof."""
+        return self._start(way, self._proved if self.has_died else self._noted)
 
-    def _require(self, way: Way, edge: int) -> None:
+    def _start(self, way: Way, guard: Callable[[Way, int], AbstractContextManager[None]]) -> Backend:
+        with guard(way, self._length):
+            backend = way.make(self._net, self._length)
+        return GuardedBackend(backend, functools.partial(guard, way))
+
+    @contextlib.contextmanager
+    def _proved(self, way: Way, edge: int) -> Iterator[None]:
+        """Within, ``way`` may be gone for the first time: a child has come through. NotProved if none does."""
         verdict, known = find_out(way, self._net, edge)
         if not verdict.survives:
             self.has_died = True
             raise NotProved(f"{way.name} is not used here: {verdict.reason}", known=known)
+        yield
+
+    @contextlib.contextmanager
+    def _noted(self, way: Way, edge: int) -> Iterator[None]:
+        """As `_proved` if a process is known to have ended there; else it is noted that this one is at it."""
+        memory, facts = verdicts.of_this_user(), facts_of(way, self._net, edge)
+        doubtful = memory.recall(facts) is not None or memory.was_broken_off(facts)
+        with self._proved(way, edge) if doubtful else memory.attempt(facts):
+            yield
 
 
 def find_out(way: Way, net: Net, edge: int) -> tuple[verdicts.Verdict, bool]:
@@ -170,15 +188,15 @@ def _architecture(net: Net) -> str:
     return hashlib.sha256(json.dumps([description, shapes], sort_keys=True).encode()).hexdigest()[:24]
 
 
-class ProvedBackend:
-    """A backend whose shapes of an edge are asked for before the first of them is launched."""
+class GuardedBackend:
+    """A backend each of whose shapes is launched for the first time within the guard of its edge."""
 
-    def __init__(self, backend: Backend, edge: int, require: Callable[[int], None]) -> None:
+    def __init__(self, backend: Backend, guard: Callable[[int], AbstractContextManager[None]]) -> None:
         self._backend = backend
-        self._require = require
-        self._proved = {edge}
+        self._guard = guard
+        self._launched: set[BatchShape] = set()
         self.description = backend.description
-        self.lanes: Sequence[Lane] = tuple(ProvedLane(lane, self._ask) for lane in backend.lanes)
+        self.lanes: Sequence[Lane] = tuple(GuardedLane(lane, self._launch) for lane in backend.lanes)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -190,22 +208,25 @@ class ProvedBackend:
         """The backend's."""
         return self._backend.sixteen_bit
 
-    def _ask(self, edge: int) -> None:
-        if edge not in self._proved:
-            self._require(edge)
-            self._proved.add(edge)
+    def _launch(self, lane: Lane, shape: BatchShape) -> None:
+        if shape in self._launched:
+            lane.launch(shape)
+            return
+        with self._guard(shape.edge):
+            lane.launch(shape)
+        self._launched.add(shape)
 
     def close(self) -> None:
         """Free the device."""
         self._backend.close()
 
 
-class ProvedLane:
-    """A lane of a `ProvedBackend`."""
+class GuardedLane:
+    """A lane of a `GuardedBackend`."""
 
-    def __init__(self, lane: Lane, ask: Callable[[int], None]) -> None:
+    def __init__(self, lane: Lane, launch: Callable[[Lane, BatchShape], None]) -> None:
         self._lane = lane
-        self._ask = ask
+        self._launch = launch
 
     @property
     def planes(self) -> Planes:
@@ -219,8 +240,7 @@ class ProvedLane:
 
     def launch(self, shape: BatchShape) -> None:
         """As the lane, but NotProved if the process would end there."""
-        self._ask(shape.edge)
-        self._lane.launch(shape)
+        self._launch(self._lane, shape)
 
     def outputs(self) -> Raw:
         """The lane's."""

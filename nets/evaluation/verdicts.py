@@ -29,6 +29,8 @@ KEPT: Final = 200
 """Verdicts that stay on disk, the newest."""
 _LIBRARIES: Final = ("torch", "openvino")
 _RELEVANT_FLAGS: Final = re.compile(r"(s?sse|avx|amx|fma|f16c|bmi|asimd|sve|sme|neon|bf16|i8mm|fp)")
+_NOTE: Final = ".attempt-"
+"""In the names of notes."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class Verdicts:
             with contextlib.suppress(OSError):
                 self._folder.mkdir(parents=True, exist_ok=True)
                 _write(self._folder / f"{_key(facts)}.json", facts, verdict)
+                for note in self._left(facts):
+                    note.unlink(missing_ok=True)
                 _forget_old(self._folder)
         return verdict
 
@@ -95,6 +99,28 @@ class Verdicts:
                     self._folder.mkdir(parents=True, exist_ok=True)
                     held.enter_context(lock(self._folder / "lock", patience_s=patience_s))
             yield
+
+    @contextlib.contextmanager
+    def attempt(self, facts: Facts) -> Iterator[None]:
+        """Within, a note on disk says that this process tries what may end it; not so where none can be written."""
+        with contextlib.ExitStack() as held:
+            if self._folder is not None:
+                note = self._folder / f"{_key(facts)}{_NOTE}{uuid.uuid4().hex}"
+                with contextlib.suppress(OSError, LockedError):
+                    self._folder.mkdir(parents=True, exist_ok=True)
+                    held.enter_context(lock(note))
+                    held.callback(_remove, note)
+            yield
+
+    def was_broken_off(self, facts: Facts) -> bool:
+        """Whether a process has ended in an `attempt` of which no verdict was found since then."""
+        return bool(self._left(facts))
+
+    def _left(self, facts: Facts) -> list[Path]:
+        """Notes of processes that live no more."""
+        if self._folder is None:
+            return []
+        return [path for path in self._folder.glob(f"{_key(facts)}{_NOTE}*") if _is_free(path)]
 
 
 def of_this_user() -> Verdicts:
@@ -176,7 +202,21 @@ def _write(path: Path, facts: Facts, verdict: Verdict) -> None:
 
 def _forget_old(folder: Path) -> None:
     """Keep the newest verdicts; others of a kind that a killed process left go with them."""
-    files = [path for pattern in ("*.json", ".new*") for path in folder.glob(pattern)]
+    files = [path for pattern in ("*.json", f"*{_NOTE}*", ".new*") for path in folder.glob(pattern)]
     files.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in files[KEPT:]:
         path.unlink(missing_ok=True)
+
+
+def _is_free(path: Path) -> bool:
+    """Whether no process holds the lock of a file; False where that cannot be told."""
+    try:
+        with lock(path) as held:
+            return held
+    except (LockedError, OSError):
+        return False
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()

@@ -6,18 +6,27 @@ The format is that of model-format.md, read by `nets.files.katago_file`; inputs 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
+
+import torch
 
 from common.files import sum_of
+from nets.files.exchange import module_of
 from nets.files.katago_file import NetFileError, read_net
+from nets.files.records import NetRecord
 from server.errors import InvalidSettings
 from server.networks.services import SUFFIX, ModelFile
+
+_TRIED_ROWS: Final = 4
+_EDGE: Final = 9
 
 
 def read_model(path: Path) -> ModelFile:
     """Read and check a whole network file.
 
     Raises:
-        InvalidSettings: it cannot be opened, is cut short, corrupt or of a kind that clients cannot play, and where.
+        InvalidSettings: it cannot be opened, is cut short, corrupt or of a kind that clients cannot play, and where; or
+            what it puts out is not all numbers, which would end every client's streams.
     """
     if not path.name.endswith(SUFFIX):
         raise InvalidSettings(f"{path.name}: a network file for clients ends in {SUFFIX}")
@@ -26,5 +35,21 @@ def read_model(path: Path) -> ModelFile:
         net = read_net(path)
     except (NetFileError, OSError) as error:
         raise InvalidSettings(f"{path} cannot be used as a network: {error}. Fetch or export it again") from error
+    if not _puts_out_numbers(net):
+        raise InvalidSettings(
+            f"{path} cannot be used as a network: it puts out something that is not a number; its training has diverged"
+        )
     architecture = f"b{len(net.trunk.blocks)}c{net.trunk.channels}"
     return ModelFile(path, net.name, architecture, net.version, sha256, size)
+
+
+def _puts_out_numbers(net: NetRecord) -> bool:
+    """Whether all outputs are finite, in float32: on an empty board, and on inputs that are each as likely 0 as 1."""
+    module = module_of(net)
+    inputs = module.config.inputs
+    planes = torch.randint(0, 2, (_TRIED_ROWS, inputs.planes, _EDGE, _EDGE), generator=torch.Generator().manual_seed(1))
+    planes[0] = 0
+    planes[:, inputs.board] = 1
+    with torch.no_grad():
+        found = module.infer(planes.float(), torch.zeros(_TRIED_ROWS, inputs.globals), full=True)
+    return all(bool(output.isfinite().all()) for output in found.values())

@@ -151,6 +151,15 @@ def server(maintainer: Shell) -> Iterator[dict[str, Child]]:
         child.stop()
 
 
+def page_of(port: str, path: str) -> str | None:
+    """A page of the web server; None while there is none, as before it has started."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=60) as page:
+            return str(page.read().decode())
+    except OSError:
+        return None
+
+
 def wait_until(condition: Callable[[], bool], children: dict[str, Child], what: str) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
@@ -196,16 +205,8 @@ def test_a_maintainer_without_docker_has_a_server(maintainer: Shell, server: dic
     """The processes run, see one database, and leave nothing in the checkout but what git ignores."""
     port = maintainer.values["port"]
 
-    def answers() -> bool:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz/", timeout=60) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
-
-    wait_until(answers, server, "the web server")
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/runs/small7/", timeout=60) as page:
-        assert "small7" in page.read().decode()
+    wait_until(lambda: page_of(port, "healthz/") is not None, server, "the web server")
+    assert "small7" in (page_of(port, "runs/small7/") or "")
     control = folder / "data" / "broker" / "control"
     wait_until(lambda: all((control / f"{queue}.exchange").exists() for queue in QUEUES), server, "workers and beat")
     logs = [child.log_path for child in server.values()]
@@ -239,11 +240,9 @@ def test_a_volunteer_plays_for_the_server(maintainer: Shell, server: dict[str, C
     volunteer.values = maintainer.values
     volunteer.environment["TENGEN_DATA_DIR"] = str(folder.parent / "client")
     client = volunteer.start("client", command)
-    address = f"http://127.0.0.1:{maintainer.values['port']}/games/small7/"
 
     def played() -> bool:
-        with urllib.request.urlopen(address, timeout=60) as page:
-            return "/game/training/" in page.read().decode()
+        return "/game/training/" in (page_of(maintainer.values["port"], "games/small7/") or "")
 
     try:
         wait_until(played, server | {"client": client}, "a game")

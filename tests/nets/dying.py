@@ -107,6 +107,17 @@ class AlwaysDying(OpenVinoBackend):
         raise AssertionError
 
 
+class KilledOnce(OpenVinoBackend):
+    """Killed from outside at its first batch, in the first process only."""
+
+    def run(self, shape: BatchShape) -> Raw:
+        mark = Path(os.environ[MARKS]) / "killed"
+        if not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().run(shape)
+
+
 class DyingInLargeBatches(Watched):
     """Only where boards do not fill the tensor, in the largest batches."""
 

@@ -11,9 +11,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from gunicorn.config import Config
@@ -28,8 +29,11 @@ PATIENCE_S = 60.0
 BIG = 64 * 2**20
 """Bytes that no system keeps for a client that does not read."""
 APPLICATION = f"""
+import pathlib, time
 def application(environ, start_response):
     body = environ["wsgi.input"].read()
+    while environ["PATH_INFO"] == "/held" and not pathlib.Path("HELD").exists():
+        time.sleep(0.05)
     start_response("200 OK", [("X-Length", str(len(body)))])
     if environ["PATH_INFO"] == "/big":
         return [b"x" * 2**20] * {BIG // 2**20}
@@ -40,10 +44,28 @@ def application(environ, start_response):
 @contextmanager
 def served(folder: Path, **limits: float) -> Iterator[int]:
     """The port of a worker with two threads, and such limits instead of its own."""
-    (folder / "application.py").write_text(APPLICATION)
+    with started(folder, free_port(), **limits) as server:
+        try:
+            yield server.port
+        finally:
+            server.process.send_signal(signal.SIGTERM)
+            server.process.wait(PATIENCE_S)  # far below what it may wait for requests: silent ones are not waited for
+
+
+class Started(NamedTuple):
+    """A gunicorn that serves."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+
+
+@contextmanager
+def started(folder: Path, port: int, **limits: float) -> Iterator[Started]:
+    """gunicorn's master on a port, once its worker is there; it has to be ended within."""
+    folder.mkdir(exist_ok=True)
+    (folder / "application.py").write_text(APPLICATION.replace("HELD", str(folder / "release")))
     changes = "".join(f"web_worker.{name} = {value}\n" for name, value in limits.items())
     (folder / "conf.py").write_text(f"from server import web_worker\n{changes}")
-    port = free_port()
     command = [sys.executable, "-m", "gunicorn", "application", "--config", str(folder / "conf.py")]
     command += ["--bind", f"127.0.0.1:{port}", "--threads", "2", "--no-control-socket"]
     command += ["--worker-class", "server.web_worker.Worker", "--graceful-timeout", "300"]
@@ -53,14 +75,18 @@ def served(folder: Path, **limits: float) -> Iterator[int]:
         subprocess.Popen(command, env=environment, stdout=log, stderr=log) as server,
     ):
         try:
-            deadline = time.monotonic() + PATIENCE_S
-            while "Booting worker" not in (folder / "log").read_text():
-                assert time.monotonic() < deadline, (folder / "log").read_text()
-                time.sleep(0.05)  # the pace at which the condition is asked for
-            yield port
+            wait_until(lambda: "Booting worker" in (folder / "log").read_text())
+            yield Started(server, port)
         finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(PATIENCE_S)  # far below what it may wait for requests: silent ones are not waited for
+            server.kill()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Ask for a condition until it holds."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)  # the pace at which it is asked for
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +204,23 @@ def test_who_takes_nothing_of_an_answer_gives_the_thread_back(tmp_path: Path) ->
         assert_served(port)
     log = (tmp_path / "log").read_text()
     assert "Traceback" not in log
+
+
+@pytest.mark.parametrize("sent", [b"", head(30_000) + b"half", b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n"])
+def test_a_killed_master_leaves_the_port_to_the_next(tmp_path: Path, sent: bytes) -> None:
+    """Within the few seconds for which gunicorn tries; what its worker had begun is answered all the same."""
+    first = tmp_path / "first"
+    with started(first, free_port()) as killed, connect(killed.port) as sock:
+        sock.sendall(sent)
+        assert_served(killed.port)  # so the connection before was taken, too
+        killed.process.kill()
+        killed.process.wait()
+        with started(tmp_path / "second", killed.port) as server:
+            assert_served(killed.port)
+            (first / "release").touch()
+            assert not sent.startswith(b"GET") or answer(sock) == (200, b"")
+            server.process.send_signal(signal.SIGTERM)
+            server.process.wait(PATIENCE_S)
 
 
 def test_nobody_waits_for_a_client_to_hang_up(port: int) -> None:

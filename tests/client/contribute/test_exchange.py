@@ -70,6 +70,7 @@ def test_a_bad_certificate_is_told_as_one() -> None:
     assert "the certificate of https://server cannot be verified: certificate has expired" in told
 
 
+SOCKS = ("socks4", "socks5", "socks5h")
 PROXY_REFUSAL = (
     b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n"
     b"Content-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>"
@@ -91,6 +92,39 @@ def test_a_proxy_that_is_away_is_told_as_one(session: requests.Session) -> None:
         told = trouble(session, url)
         assert "the proxy between this machine and" in told
         assert "HTTPS_PROXY" in told
+
+
+@pytest.mark.parametrize("url", ["http://server.example", "https://server.example"])
+@pytest.mark.parametrize(
+    ("proxy", "words"),
+    [
+        *((f"{kind}://127.0.0.1:9", "SOCKS proxy, which cannot be used without the Python package") for kind in SOCKS),
+        ("http://", "the address of the proxy to"),
+        ("http://127.0.0.1:99999", "the address of the proxy to"),
+        ("127.0.0.1:port", "the address of the proxy to"),
+        ("http://name:pass#word@127.0.0.1:9", "the address of the proxy to"),
+        ("ftp://127.0.0.1:9", "the address of the proxy to"),
+        ("127.0.0.1:9", "does not help"),
+    ],
+)
+def test_a_proxy_of_the_environment_that_cannot_be_used_is_named(
+    monkeypatch: pytest.MonkeyPatch, url: str, proxy: str, words: str
+) -> None:
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, proxy)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with requests.Session() as session:
+        told = trouble(session, url)
+    assert words in told
+    assert "see HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY" in told
+
+
+def test_a_file_of_certificates_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere/bundle.pem")
+    with requests.Session() as session:
+        told = trouble(session, "https://127.0.0.1:9")
+    assert "/nowhere/bundle.pem; see REQUESTS_CA_BUNDLE and CURL_CA_BUNDLE in the environment" in told
 
 
 @pytest.mark.parametrize(

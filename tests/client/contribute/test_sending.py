@@ -19,7 +19,7 @@ from client.contribute.exchange import MAX_ANSWER_BYTES
 from client.contribute.loop import FIRST_PAUSE_S, MAX_NAMED_PAUSE_S, MAX_PAUSE_S, Backoff, Outcome, run
 from client.contribute.mishaps import MAX_FILE_BYTES, Mishaps
 from client.contribute.spool import Spool
-from client.contribute.uploader import TELL_AGAIN_S, Uploader
+from client.contribute.uploader import READ_TRIES, TELL_AGAIN_S, Uploader
 from tests.client.contribute.answers import SERVER, Answering, Given, api, refusal, taken, uid_of
 
 RUN = {
@@ -325,6 +325,34 @@ def test_a_game_that_cannot_be_sent_does_not_hold_up_the_others(spool: Spool) ->
     spool.add("training", SERVER, {"kg_game_uid": "A" * 32}, {"sgf_file": ("a.sgf", b"(;)")})
     assert sender.step() is Outcome.WORKED
     assert sender.sent == 3
+
+
+@pytest.mark.parametrize(
+    "fault", [PermissionError(13, "Permission denied"), OSError(5, "Input/output error"), BlockingIOError(11, "locked")]
+)
+@pytest.mark.parametrize("times", [1, READ_TRIES, 10**6])
+def test_a_game_whose_files_cannot_be_read_is_told_and_passed_over(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch, fault: OSError, times: int
+) -> None:
+    first, failures = spool.pending()[0], iter(range(times))
+    read = Path.read_bytes
+
+    def failing(path: Path) -> bytes:
+        if path == first.files["sgf_file"] and next(failures, None) is not None:
+            raise fault
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", failing)
+    sender, lines, reasons = uploader(spool, *[taken] * 4)
+    outcomes = [sender.step() for _ in range(20)]
+    assert outcomes[-1] is Outcome.IDLE
+    assert outcomes.count(Outcome.FAILED) == min(times, READ_TRIES - 1)
+    for_good = times >= READ_TRIES
+    assert [game.uid for game in spool.pending()] == [first.uid] * for_good
+    assert (sender.sent, sender.waiting(), reasons, sender.trouble) == (3 - for_good, 0, [], "")
+    assert len(lines) == 1 + for_good
+    assert all(str(fault.strerror) in line for line in lines)
+    assert ("the next start tries again" in lines[-1]) == for_good
 
 
 @pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), PermissionError(13, "Permission denied")])

@@ -138,10 +138,22 @@ def test_keys_that_only_katago_has_are_ignored_and_named(tmp_path: Path) -> None
     )
     found = settings(["--config", str(file)])
     assert found.ignored == ("logDir", "cudaDeviceToUseThread0", "maxRatingMatches")
+    assert found.about_ignored() == [
+        "ignored settings, which have no meaning here: logDir, cudaDeviceToUseThread0, maxRatingMatches"
+    ]
     assert found.games_per_stream == 8
     file.write_text("serverUrl = http://x\nlogDirr = logs\n")
     with pytest.raises(SettingsError, match="unknown key 'logDirr'"):
         settings(["--config", str(file)])
+
+
+@pytest.mark.parametrize("key", ["proxyHost", "proxyPort", "proxyBasicAuthUsername", "proxyBasicAuthPassword"])
+def test_who_names_katagos_proxy_is_told_how_it_is_named_here(tmp_path: Path, key: str) -> None:
+    file = tmp_path / "contribute.cfg"
+    file.write_text(f"serverUrl = http://x\nusername = u\npassword = p\n{key} = 8080\n")
+    ignored, instead = settings(["--config", str(file)]).about_ignored()
+    assert key in ignored
+    assert "HTTPS_PROXY=http://name:password@host:port" in instead
 
 
 def test_a_data_folder_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -183,8 +183,7 @@ def test_ctrl_c_while_a_command_is_imported_ends_quietly(tmp_path: Path, swallow
     body = f"try: {line}\nexcept BaseException: pass\n" if swallowed else f"{line}\n"
     (tmp_path / "slow_to_import.py").write_text("import signal\n" + body)
     code = (
-        "import sys;"
-        "from client import __main__ as program; sys.path.append(sys.argv[1]);"
+        "import sys; from client import __main__ as program; sys.path.append(sys.argv[1]);"
         "program.COMMANDS['slow'] = ('slow_to_import', ''); sys.exit(program.guarded(['slow']))"
     )
     ended = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, check=False, timeout=WITHIN_S)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import io
 import json
 import math
 import os
+import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -26,6 +28,7 @@ from tests import FIXTURES
 from tests.katago import block
 from tests.oracles import oracle_path, records
 
+NETS = FIXTURES / "nets"
 NET = "nets/g170-b6c96-s175395328-d26788732.bin.gz"
 
 
@@ -329,6 +332,27 @@ def test_genmove_plays(engine: Engine) -> None:
     assert last(engine, "genmove b") == "= pass"
 
 
+def test_a_net_that_cannot_be_evaluated_is_told_in_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "huge.bin.gz"
+    content = bytearray(gzip.decompress((NETS / "mini-v10-fixup.bin.gz").read_bytes()))
+    weights = content.index(b"@BIN@") + 5
+    content[weights : weights + 400] = struct.pack("<f", 3e38) * 100
+    path.write_bytes(gzip.compress(bytes(content)))
+    parser, output = argparse.ArgumentParser(), io.StringIO()
+    gtp.add_arguments(parser)
+    options = ["--model", str(path), "--use-fp16", "false"]
+    assert gtp.run(parser.parse_args(options), ["boardsize 7", "genmove b", "kata-raw-nn 0", "name"], output) == 0
+    answers = output.getvalue().split("\n\n")
+    assert [answer[:1] for answer in answers] == ["=", "?", "?", "=", ""]
+    for answer in answers[1:3]:
+        assert answer.startswith("? mini-v10-fixup cannot be evaluated on cpu: ")
+        assert "something that is not a number" in answer
+        assert "useFP16" not in answer
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
     gtp.add_arguments(parser)
@@ -338,7 +362,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert gtp.run(parser.parse_args(["--model", "/nowhere.bin.gz"]), [], output) == 2
     assert "there is no network file /nowhere.bin.gz" in capsys.readouterr().err
     net = tmp_path / "truncated.bin.gz"
-    net.write_bytes((FIXTURES / "nets" / "mini-fixup.bin.gz").read_bytes()[:2000])
+    net.write_bytes((NETS / "mini-fixup.bin.gz").read_bytes()[:2000])
     for path, told in ((net, "truncated.bin.gz: "), (tmp_path, "there is no network file")):
         assert gtp.run(parser.parse_args(["--model", str(path)]), [], output) == 2
         error = capsys.readouterr().err

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from client.commands import local
 from client.commands import selfplay as command
 from client.games import folder
 from client.games.folder import GameFolder
@@ -21,6 +22,9 @@ from nets.evaluation.batch import Batch
 from tests.client.commands.test_match import options_of
 from tests.client.games.evaluators import OpinionatedEvaluator
 from tests.client.games.games import orders, play, selfplay_text
+
+WITHIN_S = 300.0
+"""For a start on a busy machine that has compiled nothing yet."""
 
 
 @pytest.fixture(scope="module")
@@ -98,32 +102,40 @@ class Interrupting(OpinionatedEvaluator):
         return super().submit(batch, count)
 
 
-@pytest.mark.slow  # a signal that its handler does not get would end the process of other tests too
-@pytest.mark.parametrize(("at", "running_are_finished"), [({2}, True), ({2, 3}, False), ({150, 151}, False)])
-def test_signals(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    at: set[int],
-    running_are_finished: bool,
-) -> None:
-    def loader(device: str, threads: int, precision: object) -> Any:
-        return lambda network, length: Interrupting(length, at)
+INTERRUPTED = """
+import json, sys
+from client.__main__ import main
+from client.commands import local
+from tests.client.games.test_folder import Interrupting
+at = set(json.loads(sys.argv[1]))
+local.evaluator_loader = lambda *_: lambda network, length: Interrupting(length, at)
+sys.exit(main(["selfplay", "--model", "random", "--parallel-games", "3", "--games", "1000", *sys.argv[2:]]))
+"""
 
-    monkeypatch.setattr(local, "evaluator_loader", loader)
+
+@pytest.mark.parametrize(("at", "running_are_finished"), [([2], True), ([2, 3], False), ([150, 151], False)])
+def test_signals(tmp_path: Path, at: list[int], running_are_finished: bool) -> None:
+    """In a process of its own: a signal that its handler did not get would end the tests' process."""
     config = tmp_path / "tiny.cfg"
     config.write_text(selfplay_text())
-    words = ("--model", "random", "--config", config, "--games", 1000, "--parallel-games", 3, "--output", tmp_path)
-    assert command.run(options_of(command, *words)) == 0
-    printed = capfd.readouterr()
-    assert "finishing the 3 running games; once more (Ctrl-C) stops at once" in printed.err
+    words = ["--config", str(config), "--output", str(tmp_path)]
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, json.dumps(at), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WITHIN_S,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "finishing the 3 running games; once more (Ctrl-C) stops at once" in ended.stderr
     records, rows = on_disk(tmp_path)
-    assert printed.out.splitlines()[-1].startswith(f"{records} games, ")
-    assert f" {rows} rows in " in printed.out.splitlines()[-1]
+    last = ended.stdout.splitlines()[-1]
+    assert last.startswith(f"{records} games, ")
+    assert f" {rows} rows in " in last
     if running_are_finished:
         assert records == 3
     else:
-        assert f"stopping at once; {records} finished games are kept" in printed.err
+        assert f"stopping at once; {records} finished games are kept" in ended.stderr
         assert records < 1000
 
 

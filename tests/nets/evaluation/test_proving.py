@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -247,7 +249,64 @@ def test_nothing_is_tried_where_nothing_is_risky(folder: Path, monkeypatch: pyte
     assert "OpenVINO, float32" in loaded(precision=Precision.FLOAT32)
     monkeypatch.setattr(dying.Watched, "has_bfloat16", staticmethod(lambda: False))
     assert "OpenVINO, float32" in loaded()
-    assert not (folder / "verdicts").exists()
+    assert list((folder / "verdicts").iterdir()) == []
+
+
+UNPROVED = """
+import logging, sys
+from nets.evaluation.evaluator import load_evaluator
+from common.precision import Precision
+from tests.nets import dying
+logging.basicConfig(format="%(message)s")
+dying.install(sys.argv[1])
+print(load_evaluator(sys.argv[2], length=7, precision=Precision.FLOAT32).description)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs locks of files that end with their process")
+@pytest.mark.parametrize(
+    ("name", "signalled", "found", "line"),
+    [
+        (
+            "AlwaysDying",
+            "SIGSEGV",
+            "torch",
+            ": OpenVINO in float32 is not used here: a trial was ended by a signal (SIGSEGV)",
+        ),
+        ("KilledOnce", "SIGKILL", "OpenVINO", None),
+    ],
+)
+def test_what_is_not_proved_ends_one_process_at_most(
+    name: str, signalled: str, found: str, line: str | None, folder: Path
+) -> None:
+    """Of a kill from outside nobody but the process itself knows that it was one: the trial finds that out."""
+
+    def start() -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", UNPROVED, name, str(NET)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=WITHIN_S)
+
+    assert start().returncode == -signal.Signals[signalled]
+    for told in (line, None):
+        ended = start()
+        assert ended.stdout == f"CPU, {found}, float32, 1 thread\n", ended.stderr
+        assert ended.stderr.splitlines() == ([NAME + told] if told else [])
+    assert list((folder / "verdicts").glob("*attempt*")) == []
+
+
+def test_attempts_of_processes_that_live_are_no_reason_to_doubt(folder: Path) -> None:
+    memory, facts = verdicts.of_this_user(), {"way": "any"}
+    with memory.attempt(facts):
+        assert not memory.was_broken_off(facts)
+        assert len(list((folder / "verdicts").iterdir())) == 1
+    with contextlib.suppress(ZeroDivisionError), memory.attempt(facts):
+        raise ZeroDivisionError
+    assert list((folder / "verdicts").iterdir()) == []
+    code = "import os; from nets.evaluation import verdicts\nwith verdicts.of_this_user().attempt({'way': 'any'}): os._exit(9)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=WITHIN_S).returncode == 9
+    assert memory.was_broken_off(facts)
+    assert not memory.was_broken_off({"way": "another"})
+    memory.remember(facts, survives=True, lasting=True, reason="")
+    assert not memory.was_broken_off(facts)
 
 
 @pytest.mark.usefixtures("no_child")

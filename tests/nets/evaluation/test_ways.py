@@ -9,7 +9,7 @@ import torch
 
 from common.precision import Precision
 from nets.architecture.model import Net
-from nets.evaluation.backends import Backend, OpenVinoBackend, TorchBackend
+from nets.evaluation.backends import Backend, OpenVinoBackend, TorchBackend, _openvino_takes_bfloat16
 from nets.evaluation.batch import EvaluatorError
 from nets.evaluation.evaluator import (
     make_evaluator,
@@ -34,6 +34,27 @@ def test_without_openvino(monkeypatch: pytest.MonkeyPatch) -> None:
     for precision, name in ((FLOAT32, "float32"), (Precision.SIXTEEN_BIT, "bfloat16"), (Precision.FASTEST, "float32")):
         made = make_evaluator(mini(NETS[0]), length=LENGTH, precision=precision)
         assert made.description == f"CPU, torch, {name}, 1 thread"
+
+
+def test_where_openvino_cannot_make_out_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In containers with some of a host's cores its first object was seen to raise ``stoi``."""
+
+    class Core:
+        def __init__(self) -> None:
+            raise RuntimeError("Exception from src/inference/src/cpp/core.cpp:126: stoi")
+
+    monkeypatch.setattr("openvino.Core", Core)
+    _openvino_takes_bfloat16.cache_clear()
+    try:
+        for precision, name in (
+            (FLOAT32, "float32"),
+            (Precision.SIXTEEN_BIT, "bfloat16"),
+            (Precision.FASTEST, "float32"),
+        ):
+            made = make_evaluator(mini(NETS[0]), length=LENGTH, precision=precision)
+            assert made.description == f"CPU, torch, {name}, 1 thread"
+    finally:
+        _openvino_takes_bfloat16.cache_clear()
 
 
 class Stubborn(OpenVinoBackend):

@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import random
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from server.networks.services import NewNetwork
 from server.runs.models import PromotionRule, Run
 from tests.oracles import oracle_path
 from tests.server.factories import make_model, make_network, make_run
+
+NETS = Path(__file__).parents[1] / "fixtures" / "nets"
 
 # --------------------------------------------------------------------------------------------------------- registering
 
@@ -132,6 +135,28 @@ def test_add_network_refuses_what_is_no_network(run: Run, tmp_path: Path) -> Non
 def test_add_network_refuses_counts_that_no_training_has(option: str, number: str, run: Run) -> None:
     with pytest.raises(CommandError, match="must be a whole number from 0 to"):
         call_command("add_network", run.name, "net.bin.gz", f"{option}={number}")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("name", "value"), [("mini-v10-fixup", 3e38), ("mini-v13-fs-mish", 3e38), ("mini-v13-fs-mish", -3e38)]
+)
+def test_add_network_refuses_what_would_put_out_no_numbers(run: Run, tmp_path: Path, name: str, value: float) -> None:
+    """All of its weights are numbers, so the file can be read; no client could play with it."""
+    path = tmp_path / "net.bin.gz"
+    sound = (NETS / f"{name}.bin.gz").read_bytes()
+    content = bytearray(gzip.decompress(sound))
+    weights = content.index(b"@BIN@") + 5
+    content[weights : weights + 4 * 900] = struct.pack("<f", value) * 900
+    path.write_bytes(gzip.compress(bytes(content)))
+    with pytest.raises(
+        CommandError, match=r"net\.bin\.gz cannot be used as a network: it puts out something that is not"
+    ):
+        call_command("add_network", "seven", str(path))
+    assert Network.objects.filter(is_random=False).count() == 0
+    path.write_bytes(sound)
+    call_command("add_network", "seven", str(path))
+    assert Network.objects.filter(is_random=False).count() == 1
 
 
 # --------------------------------------------------------------------------------------------------------------- files
