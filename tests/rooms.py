@@ -38,6 +38,7 @@ FLOORS: Final[dict[str, list[set[str]]]] = {
             "environment",
             "tables",
             "broker",
+            "chunks",
             "database",
             "admin_forms",
             "settings",

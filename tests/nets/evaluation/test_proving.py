@@ -301,7 +301,10 @@ def test_attempts_of_processes_that_live_are_no_reason_to_doubt(folder: Path) ->
     with contextlib.suppress(ZeroDivisionError), memory.attempt(facts):
         raise ZeroDivisionError
     assert list((folder / "verdicts").iterdir()) == []
-    code = "import os; from nets.evaluation import verdicts\nwith verdicts.of_this_user().attempt({'way': 'any'}): os._exit(9)"
+    code = (
+        "import os; from nets.evaluation import verdicts\n"
+        "with verdicts.of_this_user().attempt({'way': 'any'}): os._exit(9)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=WITHIN_S).returncode == 9
     assert memory.was_broken_off(facts)
     assert not memory.was_broken_off({"way": "another"})
