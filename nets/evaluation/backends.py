@@ -1,6 +1,6 @@
 """Where a net runs: OpenVINO or torch on a CPU, torch on CUDA. Batches of few shapes in, raw outputs out.
 
-A backend owns its input buffers and knows neither symmetries nor what the outputs mean; `nets.evaluation.evaluator`
+A backend owns its input buffers and knows neither symmetries nor what the outputs mean; `nets.evaluation.pipeline`
 does. All of them run the one torch module, converted where that pays. What a `BatchShape` needs is prepared when it is
 first used. A GPU has two lanes, so that one batch can be prepared and launched while another is under way; on a CPU
 there is nothing to overlap.

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 import torch
 
+from common.rows import GlobalInput
 from nets.architecture.config import Activation, HeadSizes, NetConfig, named
 from nets.architecture.head_layers import ValueHead
 from nets.architecture.layers import Board
@@ -86,7 +87,7 @@ def test_score_belief_is_the_formula_of_the_spec(activation: Activation) -> None
     board = Board.of(planes[:, :1], full=False)
     trunk = board.cut(torch.randn(len(BOARDS), 16, LENGTH, LENGTH))
     inputs = torch.randn(len(BOARDS), 19)
-    inputs[:, 18] = torch.tensor(PARITIES)
+    inputs[:, GlobalInput.KOMI_PARITY] = torch.tensor(PARITIES)
     with torch.no_grad():
         found = array(head(head.conv(trunk), board, training=(trunk, inputs))["score_belief"])
         whole, some = Board.of(planes[:2, :1], full=True), trunk[:2]
