@@ -42,7 +42,8 @@ FLOORS = {
     ],
     "client": [
         {"search", "networks"},
-        {"games", "engine"},
+        {"games"},
+        {"engine"},
         {"commands", "contribute"},
         {"__main__"},
     ],

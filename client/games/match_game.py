@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from client.games import draws
+from client.games.decided import first_resignation_turn, should_resign
 from client.games.game import GameInProgress
 from client.games.selfplay_game import Seats, draw_hash
 from client.games.setup import new_game
@@ -81,9 +81,9 @@ class MatchGame:
 
     def _resigns(self, white_moved: bool) -> bool:
         match = self._match
-        if not match.allow_resignation or self.game.turn <= draws.first_resignation_turn(self.game.start.area):
+        if not match.allow_resignation or self.game.turn <= first_resignation_turn(self.game.start.area):
             return False
-        return draws.should_resign(
+        return should_resign(
             self._win_losses, white_moved=white_moved, threshold=match.resign_threshold, turns=match.resign_consec_turns
         )
 

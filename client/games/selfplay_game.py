@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from client.games import draws
+from client.games.decided import reduced_search
 from client.games.game import GameInProgress
 from client.games.recorder import PlayedGame, TurnRecord
 from client.games.setup import new_game
@@ -138,7 +139,7 @@ class SelfplayGame:
             visits, weight = min(base, options.cheap_search_visits), options.cheap_search_target_weight
             return TurnLimits(visits, weight, is_cheap=weight == 0, is_altered=weight > 0)
         if options.reduce_visits:
-            reduced = draws.reduced_search(
+            reduced = reduced_search(
                 self._win_losses,
                 base=base,
                 least=options.reduced_visits_min,
