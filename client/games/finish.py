@@ -5,19 +5,18 @@ Specification: selfplay.md 8, 10; contribute-protocol.md 8.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from client.games.game import GameInProgress
-from client.games.match_game import MatchGame, MatchTurn
 from client.games.orders import FinishedGame, GameOrder
 from client.games.recorder import PlayedGame, TurnRecord, as_value, make_rows, value_sequence, weigh
-from client.games.selfplay_game import SelfplayGame
 from common.audit import DRAW, NO_WINNER, UNFINISHED, GameFacts, result_text
 from common.go.points import PASS, WHITE, x_of, y_of
-from common.parameters import SelfplayConfig
+from common.parameters import SelfplayParameters
 from common.replay import Ending, Replay, ending, replay
 from common.rows import Rows
 from common.sgf import write
@@ -25,6 +24,16 @@ from common.sgf_record import GameRecord, Move, MoveValues, StartInfo
 
 GAME_TYPE: Final = "normal"
 NO_RESULT_TEXT: Final = "Void"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTurn:
+    """What the search at one turn of a match said; White's view."""
+
+    win_loss: float
+    no_result: float
+    score_mean: float
+    visits: int
 
 
 @dataclass(frozen=True)
@@ -38,35 +47,45 @@ class _Result:
     leader: str  # the winner, or who is ahead in a game that was stopped
 
 
-def finish_selfplay(order: GameOrder, game: SelfplayGame, config: SelfplayConfig) -> FinishedGame:
+def finish_selfplay(
+    order: GameOrder,
+    played: PlayedGame,
+    progress: GameInProgress,
+    parameters: SelfplayParameters,
+    random: np.random.Generator,
+) -> FinishedGame:
     """SGF, rows and facts of a game of self-play."""
-    played = game.played()
     again = replay(played.start, played.colours, played.points, length=order.length)
     end = ending(again)
     values = value_sequence(played, end)
-    weighing = weigh(played, values, config.selfplay, game.random)
+    weighing = weigh(played, values, parameters, random)
     rows: Rows | None = None
     if weighing.copies.any():
-        rows = make_rows(played, end, values, weighing.copies, order.length, game.random)
+        rows = make_rows(played, end, values, weighing.copies, order.length, random)
     result = _result(end, stopped=played.hit_move_limit)
     comments = [
         _values(turn, weight=float(weight)) for turn, weight in zip(played.turns, weighing.unrounded, strict=True)
     ]
-    record = _record(order, game.game, again, comments, result, game.hash_words)
+    record = _record(order, progress, again, comments, result, played.hash_words)
     return FinishedGame(order, _facts(order, record, result, played, rows), write(record), rows, result.leader)
 
 
-def finish_match(order: GameOrder, game: MatchGame) -> FinishedGame:
-    """SGF and facts of a match game."""
-    progress = game.game
+def finish_match(
+    order: GameOrder,
+    progress: GameInProgress,
+    turns: Sequence[MatchTurn],
+    resigned_by: int | None,
+    hash_words: tuple[int, int],
+) -> FinishedGame:
+    """SGF and facts of a match game, in which the player ``resigned_by`` gave up."""
     again = replay(progress.start, progress.colours, progress.points, length=order.length)
-    comments = [_values(turn, weight=None) for turn in game.turns]
-    if game.resigned_by is None:
+    comments = [_values(turn, weight=None) for turn in turns]
+    if resigned_by is None:
         result = _result(ending(again), stopped=progress.hit_move_limit)
     else:
-        winner = "B" if game.resigned_by == WHITE else "W"
+        winner = "B" if resigned_by == WHITE else "W"
         result = _Result(f"{winner}+R", winner, 0.0, resigned=True, leader=winner)
-    record = _record(order, progress, again, comments, result, game.hash_words)
+    record = _record(order, progress, again, comments, result, hash_words)
     return FinishedGame(order, _facts(order, record, result, None, None), write(record), None, result.leader)
 
 

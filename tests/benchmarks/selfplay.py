@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from client.games import stream as stream_module
+from client.games import table as table_module
 from client.games.orders import FinishedGame, GameOrder
 from client.games.stream import StreamControl, StreamStats, play_stream
 from client.networks import Network
@@ -126,7 +126,7 @@ def _play(
 def timed_parts(clock: Callable[[], float] = time.process_time) -> Iterator[dict[str, float]]:
     """Seconds of ``clock`` spent in the search's trees and features, and in the net, while this is open."""
     parts = new_parts()
-    with patch.object(stream_module, "SearchPool", timed_pool(clock, parts)):
+    with patch.object(table_module, "SearchPool", timed_pool(clock, parts)):
         yield parts
 
 
