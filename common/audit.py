@@ -132,7 +132,7 @@ def audit_training_game(
     if game is None:
         return findings
     deadline.check()
-    end = ending(game)
+    end = ending(game.state, game.length)
     _check_result(record, end, facts, config, findings)
     audited = _audited(record, game, end)
     check_shared_columns(audited, rows, findings)
@@ -160,7 +160,7 @@ def audit_rating_game(
     findings.expect(edge <= facts.length, Reason.BOARD_SIZE, f"the board is larger than the run's edge {facts.length}")
     game = _replay(record, _plain_start(record, facts), edge, None, findings)
     if game is not None:
-        _check_result(record, ending(game), facts, config, findings)
+        _check_result(record, ending(game.state, game.length), facts, config, findings)
     return findings
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from client.games.game import GameInProgress
 from client.games.orders import FinishedGame, GameOrder
-from client.games.recorder import PlayedGame, TurnRecord, as_value, make_rows, value_sequence, weigh
+from client.games.recorder import PlayedGame, TurnRecord, as_value, make_rows, value_sequence, weigh, written_turns
 from common.audit import DRAW, NO_WINNER, UNFINISHED, GameFacts, result_text
 from common.go.points import PASS, WHITE, x_of, y_of
 from common.parameters import SelfplayParameters
@@ -55,18 +55,17 @@ def finish_selfplay(
     random: np.random.Generator,
 ) -> FinishedGame:
     """SGF, rows and facts of a game of self-play."""
-    again = replay(played.start, played.colours, played.points, length=order.length)
-    end = ending(again)
+    end = ending(progress.state, order.length)
     values = value_sequence(played, end)
     weighing = weigh(played, values, parameters, random)
-    rows: Rows | None = None
-    if weighing.copies.any():
-        rows = make_rows(played, end, values, weighing.copies, order.length, random)
+    turns = written_turns(played, weighing.copies)
+    replayed = replay(played.start, played.colours, played.points, length=order.length, encoded_turns=turns)
+    rows = make_rows(played, replayed, end, values, weighing.copies, random) if len(turns) else None
     result = _result(end, stopped=played.hit_move_limit)
     comments = [
         _values(turn, weight=float(weight)) for turn, weight in zip(played.turns, weighing.unrounded, strict=True)
     ]
-    record = _record(order, progress, again, comments, result, played.hash_words)
+    record = _record(order, progress, replayed, comments, result, played.hash_words)
     return FinishedGame(order, _facts(order, record, result, played, rows), write(record), rows, result.leader)
 
 
@@ -78,14 +77,14 @@ def finish_match(
     hash_words: tuple[int, int],
 ) -> FinishedGame:
     """SGF and facts of a match game, in which the player ``resigned_by`` gave up."""
-    again = replay(progress.start, progress.colours, progress.points, length=order.length)
+    replayed = replay(progress.start, progress.colours, progress.points, length=order.length)
     comments = [_values(turn, weight=None) for turn in turns]
     if resigned_by is None:
-        result = _result(ending(again), stopped=progress.hit_move_limit)
+        result = _result(ending(progress.state, order.length), stopped=progress.hit_move_limit)
     else:
         winner = "B" if resigned_by == WHITE else "W"
         result = _Result(f"{winner}+R", winner, 0.0, resigned=True, leader=winner)
-    record = _record(order, progress, again, comments, result, hash_words)
+    record = _record(order, progress, replayed, comments, result, hash_words)
     return FinishedGame(order, _facts(order, record, result, None, None), write(record), None, result.leader)
 
 
@@ -107,7 +106,7 @@ def _values(turn: TurnRecord | MatchTurn, weight: float | None) -> MoveValues:
 def _record(
     order: GameOrder,
     progress: GameInProgress,
-    again: Replay,
+    replayed: Replay,
     comments: list[MoveValues],
     result: _Result,
     hash_words: tuple[int, int],
@@ -117,7 +116,7 @@ def _record(
     values_of_turn: list[MoveValues | None] = [None] * first
     values_of_turn += comments
     moves = tuple(
-        _move(colour, point, values, again, turn)
+        _move(colour, point, values, replayed, turn)
         for turn, (colour, point, values) in enumerate(
             zip(progress.colours, progress.points, values_of_turn, strict=True)
         )
@@ -137,11 +136,11 @@ def _record(
     return replace(record, handicap=record.counted_handicap())
 
 
-def _move(colour: int, point: int, values: MoveValues | None, again: Replay, turn: int) -> Move:
+def _move(colour: int, point: int, values: MoveValues | None, replayed: Replay, turn: int) -> Move:
     """A move as the record spells it; a clean-up move that changes no stone lifts a ko block (rules.md 6)."""
     if point == PASS:
         return Move(colour, None, values=values)
-    lifts = bool(again.phases[turn] > 0 and np.array_equal(again.boards[turn], again.boards[turn + 1]))
+    lifts = bool(replayed.phases[turn] > 0 and np.array_equal(replayed.boards[turn], replayed.boards[turn + 1]))
     return Move(colour, (x_of(point), y_of(point)), is_pass_for_ko=lifts, values=values)
 
 
