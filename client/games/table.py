@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
-from client.games.match_game import MatchGame
+from client.games.kinds import GameKind
 from client.games.orders import FinishedGame, GameOrder
 from client.games.playing import Found, Playing, Purpose, SearchOrder
-from client.games.selfplay_game import SelfplayGame
 from client.networks import Network
 from client.search.pool import SearchPool
-from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
 from nets.evaluation.batch import Evaluator
 
 _CONFIGS_KEPT: Final = 64
@@ -61,12 +59,11 @@ class Table:
     def __init__(self, order: GameOrder, evaluators: Sequence[Evaluator], slots: int) -> None:
         self.order = order
         self._key = _key_of(order)
-        self._config = _parse(order.config, order.is_selfplay, order.length)
+        self._config = _parse(order.kind, order.config, order.length)
         self._pools = {
-            network: SearchPool(evaluator, slots=slots, max_visits=_max_visits(self._config))
+            network: SearchPool(evaluator, slots=slots, max_visits=order.kind.max_visits(self._config))
             for network, evaluator in zip(networks_of(order), evaluators, strict=True)
         }
-        self._pass_alive_with_suicide = evaluators[0].pass_alive_suicide
         self._seated: dict[int, _Seated] = {}
         self._free = list(range(slots))[::-1]
         self._evaluations = 0
@@ -85,7 +82,9 @@ class Table:
         slot = self._free.pop()
         for pool in self._pools.values():
             pool.forget(slot)
-        seated = self._seated[slot] = _Seated(order, self._game(order), self._seats(order))
+        pools = [self._pools[network] for network in (order.black, order.white)[: order.kind.seats]]
+        game = order.kind.make_game(order, self._config, [pool.evaluator for pool in pools])
+        seated = self._seated[slot] = _Seated(order, game, pools)
         return None if seated.go_on(slot) else self._leave(slot)
 
     def round(self) -> list[FinishedGame]:
@@ -108,18 +107,6 @@ class Table:
         """Evaluations since the last call."""
         count, self._evaluations = self._evaluations, 0
         return count
-
-    def _game(self, order: GameOrder) -> Playing:
-        if isinstance(self._config, SelfplayConfig):
-            return SelfplayGame(
-                order.seed, self._config, order.length, pass_alive_with_suicide=self._pass_alive_with_suicide
-            )
-        return MatchGame(order.seed, self._config, order.bots)
-
-    def _seats(self, order: GameOrder) -> list[SearchPool]:
-        return [
-            self._pools[network] for network in ((order.black,) if order.is_selfplay else (order.black, order.white))
-        ]
 
     def _leave(self, slot: int) -> FinishedGame:
         seated = self._seated.pop(slot)
@@ -154,16 +141,9 @@ def networks_of(order: GameOrder) -> list[Network]:
 
 
 def _key_of(order: GameOrder) -> tuple[object, ...]:
-    return order.config, order.length, tuple(networks_of(order))
+    return order.kind, order.config, order.length, tuple(networks_of(order))
 
 
 @lru_cache(maxsize=_CONFIGS_KEPT)
-def _parse(text: str, is_selfplay: bool, length: int) -> SelfplayConfig | MatchConfig:
-    read = parse_selfplay if is_selfplay else parse_match
-    return read(text, data_board_len=length)
-
-
-def _max_visits(config: SelfplayConfig | MatchConfig) -> int:
-    if isinstance(config, SelfplayConfig):
-        return config.search.max_visits
-    return max(bot.max_visits for bot in config.bots)
+def _parse(kind: GameKind[Any], text: str, length: int) -> Any:
+    return kind.parse(text, length)

@@ -18,6 +18,7 @@ from typing import Any
 from unittest.mock import patch
 
 from client.games import table as table_module
+from client.games.kinds import SELFPLAY
 from client.games.orders import FinishedGame, GameOrder
 from client.games.stream import StreamControl, StreamStats, play_stream
 from client.networks import Network
@@ -108,7 +109,12 @@ def selfplay_config(edge: int, full: int, cheap: int, turns: int) -> str:
 def _play(
     evaluator: KeptEvaluator, network: Network, text: str, edge: int, games: int
 ) -> tuple[list[FinishedGame], StreamStats]:
-    orders = iter([GameOrder(seed, text, network, network, edge) for seed in range(games)])
+    orders = iter(
+        [
+            GameOrder(seed=seed, kind=SELFPLAY, config=text, black=network, white=network, length=edge)
+            for seed in range(games)
+        ]
+    )
     stats, finished = StreamStats(), list[FinishedGame]()
     play_stream(
         lambda: next(orders, None),

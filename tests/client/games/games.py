@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from client.games.kinds import MATCH, SELFPLAY
 from client.games.orders import FinishedGame, GameOrder
 from client.games.playing import Playing, SearchOrder
 from client.games.stream import StreamControl, StreamStats, play_stream
@@ -52,7 +53,14 @@ def _changed(base: str, tiny: dict[str, str], changes: dict[str, object]) -> str
 def orders(count: int, text: str, black: Network = NET, white: Network = NET, first_seed: int = 0) -> list[GameOrder]:
     """Games of ``text``, with one seed after the other."""
     return [
-        GameOrder(seed=first_seed + number, config=text, black=black, white=white, length=LENGTH)
+        GameOrder(
+            seed=first_seed + number,
+            kind=SELFPLAY if black == white else MATCH,
+            config=text,
+            black=black,
+            white=white,
+            length=LENGTH,
+        )
         for number in range(count)
     ]
 
