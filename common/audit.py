@@ -104,7 +104,7 @@ def audit_training_game(
     if game is None:
         return findings
     deadline.check()
-    end = ending(game)
+    end = ending(game.state, game.length)
     _check_result(record, end, facts, config, findings)
     audited = _audited(record, game, end)
     check_shared_columns(audited, rows, findings)
@@ -135,7 +135,7 @@ def audit_rating_game(
         return findings
     game = _replay(record, start, _view(None, facts), edge, None, findings)
     if game is not None:
-        _check_result(record, ending(game), facts, config, findings)
+        _check_result(record, ending(game.state, game.length), facts, config, findings)
     return findings
 
 

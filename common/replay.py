@@ -240,9 +240,13 @@ def _new_turns(
     )
 
 
-def ending(game: Replay) -> Ending:
-    """Score the last position of a game at once, whether or not the rules have ended it (rules.md 4.3, 5, 7-9)."""
-    state = game.state
+def ending(state: np.void, length: int) -> Ending:
+    """Score a game at once by its last position, whether or not the rules have ended it (rules.md 4.3, 5, 7-9).
+
+    Args:
+        state: STATE record of that position.
+        length: edge of the tensors.
+    """
     scratch = new_scratch()["area"]
     area, plain = np.zeros(NUM_POINTS, np.int8), np.zeros(NUM_POINTS, np.int8)
     values = np.zeros(NUM_POINTS, np.float32)
@@ -258,16 +262,16 @@ def ending(game: Replay) -> Ending:
         is_no_result=bool(state["no_result"]),
         white_score=white_score,
         white_bonus=white_score - board_score,
-        area=_by_position(area, game),
-        plain_area=_by_position(plain, game),
-        white_points=_by_position(values, game),
+        area=_by_position(area, state, length),
+        plain_area=_by_position(plain, state, length),
+        white_points=_by_position(values, state, length),
     )
 
 
-def _by_position(values: npt.NDArray[Any], game: Replay) -> npt.NDArray[Any]:
+def _by_position(values: npt.NDArray[Any], state: np.void, length: int) -> npt.NDArray[Any]:
     """A board array laid out as ``[length, length]``."""
-    laid_out = np.zeros((game.length, game.length), values.dtype)
-    copy_board(values, game.start.x_size, game.start.y_size, laid_out)
+    laid_out = np.zeros((length, length), values.dtype)
+    copy_board(values, state["x_size"], state["y_size"], laid_out)
     return laid_out
 
 

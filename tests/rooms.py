@@ -27,7 +27,8 @@ FLOORS: Final[dict[str, list[set[str]]]] = {
     ],
     "client": [
         {"search", "networks"},
-        {"games", "engine"},
+        {"games"},
+        {"engine"},
         {"commands", "contribute"},
         {"__main__"},
     ],
@@ -76,10 +77,13 @@ class Arrow:
         return f"{self.path.relative_to(ROOT)}:{self.line} imports {self.imported}"
 
 
-def imported_modules(path: Path) -> dict[str, int]:
-    """What ``path`` imports anywhere in it -> line number; ``from a import b`` gives ``a`` and ``a.b``."""
+def imported_modules(path: Path, *, for_types: bool = True) -> dict[str, int]:
+    """What ``path`` imports anywhere in it -> line number; ``from a import b`` gives ``a`` and ``a.b``.
+
+    Without ``for_types`` not what only a type checker imports.
+    """
     found: dict[str, int] = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(ast.parse(path.read_text(encoding="utf-8")), for_types=for_types):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -89,6 +93,13 @@ def imported_modules(path: Path) -> dict[str, int]:
         for name in names:
             found.setdefault(name, node.lineno)
     return found
+
+
+def _nodes(node: ast.AST, *, for_types: bool) -> Iterator[ast.AST]:
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if for_types or not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+            yield from _nodes(child, for_types=for_types)
 
 
 def rooms_of(package: str) -> set[str]:

@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 
 from client.commands.local import add_common_arguments, config_of, explained, game_seed, play_into_folder, say
+from client.games.kinds import MATCH
 from client.games.orders import FinishedGame, GameOrder
 from client.networks import Network, network_of
 from common.config_text import ConfigError
@@ -96,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
         first, second = (network_of(model) for model in options.models)
         if first == second:
             raise ValueError("a match needs two different networks")
-        text = config_of(options.config, "gating")
+        text = config_of(options.config, MATCH.text)
         with explained(options.config):
             length = parse_match(text).init.longest_side
         score, as_black = Score(), Score()
@@ -125,6 +126,7 @@ def _order(number: int, seed: int, text: str, first: Network, second: Network, l
     swapped = number % 2 == 1
     return GameOrder(
         seed=game_seed(seed, number),
+        kind=MATCH,
         config=text,
         black=second if swapped else first,
         white=first if swapped else second,

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from client.commands.local import add_common_arguments, config_of, explained, game_seed, play_into_folder
+from client.games.kinds import SELFPLAY
 from client.games.orders import GameOrder
 from client.networks import network_of
 from common.arguments import whole
@@ -30,12 +31,19 @@ def run(options: argparse.Namespace) -> int:
     """Play; returns the exit code."""
     try:
         network = network_of(options.model)
-        text = config_of(options.config, "selfplay")
+        text = config_of(options.config, SELFPLAY.text)
         with explained(options.config):
             length = options.length or parse_selfplay(text).init.longest_side
             parse_selfplay(text, data_board_len=length)
         orders = (
-            GameOrder(seed=game_seed(options.seed, number), config=text, black=network, white=network, length=length)
+            GameOrder(
+                seed=game_seed(options.seed, number),
+                kind=SELFPLAY,
+                config=text,
+                black=network,
+                white=network,
+                length=length,
+            )
             for number in range(options.games)
         )
         play_into_folder(orders, options, lambda game: None)

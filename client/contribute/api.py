@@ -21,6 +21,7 @@ from client.contribute.errors import (
 )
 from client.contribute.exchange import Answer, Exchange, foreign, retry_after
 from client.contribute.spool import SpooledGame
+from client.contribute.uploads import UPLOAD_KINDS
 from common import wire
 from common.wire_base import JsonMessage
 
@@ -30,7 +31,6 @@ GOOD: Final = (200, 201, 202)
 LOGIN_WANTED_BY_NETWORK: Final = 511
 """Only what stands between answers this; it is no trouble of the server's."""
 CONTENT_TYPES: Final = {"sgf_file": wire.SGF_CONTENT_TYPE, "training_data_file": wire.NPZ_CONTENT_TYPE}
-UPLOAD_PATHS: Final = {"training": wire.PATH_TRAINING_GAMES, "rating": wire.PATH_RATING_GAMES}
 
 _BY_CODE: Final[dict[wire.ErrorCode, type[ServerError]]] = {
     wire.ErrorCode.DROP_GAME: GameRefusedError,
@@ -84,7 +84,7 @@ class ServerApi:
         parts: dict[str, tuple[object, ...]] = {name: (None, value) for name, value in game.fields.items()}
         for field, path in game.files.items():
             parts[field] = (path.name, path.read_bytes(), CONTENT_TYPES.get(field, "application/octet-stream"))
-        answer = self._send("POST", UPLOAD_PATHS[game.kind], parts)
+        answer = self._send("POST", UPLOAD_KINDS[game.kind].path, parts)
         if _is_known(answer):
             return wire.UploadAnswer(kg_game_uid=game.uid, already_known=True)
         self._good(answer)

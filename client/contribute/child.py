@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import signal
 import threading
 import time
@@ -22,10 +21,9 @@ from client.contribute.devices import Stream
 from client.contribute.messages import Discarded, Failed, FromChild, Job, Progress, Report, Spooled, Stop, Want
 from client.contribute.spool import Spool, SpoolError
 from client.contribute.stopping import STOP_SIGNALS
+from client.contribute.uploads import upload_parts
 from client.networks import Network, evaluator_loader
-from common import config_text, wire
 from common.precision import Precision
-from common.wire_base import FormMessage
 
 if TYPE_CHECKING:  # the playing code is slow to import and the parent, which imports this module, does not need it
     from client.games.orders import FinishedGame, GameOrder
@@ -135,16 +133,19 @@ class Player:
 
     def _take(self, game: FinishedGame) -> None:
         """Audit a finished game and write it to the spool; waits for a full disk rather than lose it."""
-        job: Job = game.order.tag
-        if game.order.is_selfplay and game.rows is None:
+        from client.contribute.job_orders import JobOrder
+
+        order = game.order
+        assert isinstance(order, JobOrder)
+        if order.kind.gives_rows and game.rows is None:
             self.tell(Discarded("no turn of it became a row", fault=False))
             return
-        fault = _fault_of(game)
+        fault = "; ".join(str(finding) for finding in order.kind.audit(game))
         if fault:
             self.tell(Discarded(fault, fault=True))
             return
-        fields, files = upload_parts(game, job)
-        kind = "training" if game.order.is_selfplay else "rating"
+        fields, files = upload_parts(game, order.job)
+        kind = order.kind.upload
         told = False
         while True:
             try:
@@ -181,78 +182,11 @@ class Player:
             self.tell(Progress(running, self._stats.evaluations, self._activity.now(running)))
 
     def _hear(self, message: Job | Stop) -> None:
+        from client.contribute.job_orders import orders_of
+
         if isinstance(message, Job):
             self._orders.extend(orders_of(message))
             self._asked = False
         else:
             self._orders.clear()
             self._control.finish.set()
-
-
-def orders_of(job: Job) -> list[GameOrder]:
-    """The games of a job; in a match the colours alternate, beginning with the job's own."""
-    from client.games.orders import GameOrder
-
-    task = job.task
-    draws = random.Random(job.seed)
-    if isinstance(task, wire.SelfplayTask):
-        pair = (task.network.name, task.network.name)
-    else:
-        pair = (task.black_network.name, task.white_network.name)
-    orders = []
-    for number in range(job.games):
-        black, white = pair if number % 2 == 0 else pair[::-1]
-        orders.append(
-            GameOrder(
-                seed=draws.getrandbits(63),
-                config=config_of(task, number),
-                black=Network(black, job.networks[black]),
-                white=Network(white, job.networks[white]),
-                length=job.length,
-                tag=job,
-            )
-        )
-    return orders
-
-
-def config_of(task: wire.SelfplayTask | wire.RatingTask, number: int) -> str:
-    """The task's configuration text with the overrides of its game ``number`` put over it."""
-    if number >= len(task.overrides):
-        return task.config
-    changes = config_text.parse_overrides(task.overrides[number])
-    return config_text.overlay(task.config, config_text.write({key: entry.value for key, entry in changes.items()}))
-
-
-def upload_parts(game: FinishedGame, job: Job) -> tuple[dict[str, str], dict[str, tuple[str, bytes]]]:
-    """Form fields and files of a finished game's upload."""
-    from common.rows import to_npz
-
-    task, uid = job.task, game.facts.uid
-    files = {"sgf_file": (f"{uid}.sgf", game.sgf.encode())}
-    if isinstance(task, wire.SelfplayTask):
-        assert game.rows is not None
-        files["training_data_file"] = (f"{uid}.npz", to_npz(game.rows))
-        form: FormMessage = game.training_upload(
-            run_url=task.run.url, network_url=task.network.url or "", job_id=task.job_id
-        )
-    else:
-        urls = {network.name: network.url or "" for network in (task.black_network, task.white_network)}
-        form = game.rating_upload(
-            run_url=task.run.url,
-            black_url=urls[game.order.black.name],
-            white_url=urls[game.order.white.name],
-            job_id=task.job_id,
-        )
-    return form.to_form(), files
-
-
-def _fault_of(game: FinishedGame) -> str:
-    """What this machine's own audit finds wrong with a game it played; empty if nothing."""
-    from common import audit
-    from common.parameters import parse_match, parse_selfplay
-
-    if game.rows is None:
-        findings = audit.audit_rating_game(game.sgf, game.facts, parse_match(game.order.config))
-    else:
-        findings = audit.audit_training_game(game.sgf, game.rows, game.facts, parse_selfplay(game.order.config))
-    return "; ".join(str(finding) for finding in findings)

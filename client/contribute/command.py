@@ -44,6 +44,7 @@ from client.contribute.stopping import StopSignals
 from client.contribute.streams import StreamGroup, StreamProcess
 from client.contribute.tasks import TaskFetcher, Wish
 from client.contribute.uploader import Uploader
+from client.contribute.uploads import UPLOAD_KINDS
 from client.contribute.warmup import ensure_compiled
 from common.interrupts import interrupts_end_the_program
 
@@ -96,7 +97,10 @@ class Contributor:
         self._console = console
         self._mishaps = Mishaps(settings.data_directory / ERRORS_FILE, console.line)
         self._spool = Spool(settings.data_directory / "spool", console.line)
-        self._totals = Totals(activities={stream.name: Activity.STARTING for stream in streams})
+        self._totals = Totals(
+            games={kind.games: 0 for kind in UPLOAD_KINDS.values()},
+            activities={stream.name: Activity.STARTING for stream in streams},
+        )
         self._latest: dict[str, Progress] = {}
         self._stops = StopSignals()
         self._stop_asking = threading.Event()
@@ -223,8 +227,7 @@ class Contributor:
             case Want(games):
                 self._wishes.put(Wish(games, process.send))
             case Spooled(kind=kind, rows=rows):
-                self._totals.selfplay_games += kind == "training"
-                self._totals.match_games += kind == "rating"
+                self._totals.games[UPLOAD_KINDS[kind].games] += 1
                 self._totals.rows += rows
                 self._wake_sender.set()
             case Discarded(reason, fault):

@@ -22,8 +22,8 @@ _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 class Totals:
     """What this process has done so far."""
 
-    selfplay_games: int = 0
-    match_games: int = 0
+    games: dict[str, int] = field(default_factory=dict)
+    """How many are finished of each kind, by what it is called."""
     rows: int = 0
     evaluations: int = 0
     sent: int = 0
@@ -86,7 +86,7 @@ class VolunteerConsole:
         if not now and elapsed < SUMMARY_EVERY_S:
             return
         evaluated = totals.evaluations - self._before.evaluations
-        games = totals.selfplay_games + totals.match_games
+        games = sum(totals.games.values())
         if evaluated > 0 or now:
             doing = f"{max(0, evaluated) / max(elapsed, 1e-9):,.0f} evaluations/s"
         else:
@@ -94,9 +94,10 @@ class VolunteerConsole:
         if not (games or evaluated or now):
             self.line(f"no game is finished yet after {_minutes(moment - self._began)}: {doing}")
         else:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in totals.games.items())
             self.line(
                 f"{games} games finished in {(moment - self._began) / 3600:.2f} h"
-                f" ({totals.selfplay_games} self-play with {totals.rows} rows, {totals.match_games} matches);"
+                f" ({kinds}, {totals.rows} rows);"
                 f" {totals.running} running, {totals.waiting} to send, {totals.sent} sent, {totals.refused} refused;"
                 f" {doing}"
             )

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from client.contribute.uploads import UPLOAD_KINDS
 from common.files import sync_folder, write_synced
 
 FORM_FILE: Final = "form.json"
 REASON_FILE: Final = "reason.txt"
 MAX_REFUSED: Final = 1000
 """Refused games kept for inspection; the oldest go first."""
-KINDS: Final = ("training", "rating")
 _UID: Final = re.compile(r"[0-9A-Fa-f]{32}")
 
 
@@ -76,7 +76,7 @@ class Spool:
         """Write a game durably.
 
         Args:
-            kind: ``training`` or ``rating``.
+            kind: of `client.contribute.uploads.UPLOAD_KINDS`.
             fields: the upload's form fields, with ``kg_game_uid``.
             files: form field -> (file name, content).
 
@@ -212,7 +212,7 @@ def _read_game(folder: Path) -> SpooledGame:
         {_text(field): _text(value) for field, value in form["fields"].items()},
         {_text(field): folder / _text(name) for field, name in form["files"].items()},
     )
-    if game.kind not in KINDS:
+    if game.kind not in UPLOAD_KINDS:
         raise ValueError(f"its kind is {game.kind!r}")
     if game.uid.upper() != folder.name.upper():
         raise ValueError(f"its form is that of {game.uid}")

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from client.contribute.api import ServerApi
-from client.contribute.child import config_of
 from client.contribute.downloads import DownloadError, DownloadStopped, NetworkCache, NetworkFile
 from client.contribute.errors import GameRefusedError, LoginRefusedError, OutageError, UpdateNeededError
 from client.contribute.loop import Backoff, Outcome
 from client.contribute.messages import Job
+from client.contribute.task_kinds import config_of, kind_of, networks_of
 from common import wire
 from common.config_text import ConfigError
-from common.parameters import parse_match, parse_selfplay
 
 PROGRESS_STEP_BYTES: Final = 32 << 20
 
@@ -96,8 +95,7 @@ class TaskFetcher:
             raise OutageError("the task has start positions, which this version cannot play yet")
         run = self.run_of(task)
         _check_texts(task, games, run.data_board_len)
-        networks = [task.network] if isinstance(task, wire.SelfplayTask) else [task.black_network, task.white_network]
-        files = {network.name: self._file(network) for network in networks}
+        files = {name: self._file(network) for name, network in networks_of(task).items()}
         return Job(task, files, games, secrets.randbits(64), run.data_board_len)
 
     def _file(self, network: wire.NetworkInfo) -> Path | None:
@@ -135,9 +133,8 @@ def _check_texts(task: wire.SelfplayTask | wire.RatingTask, games: int, length: 
     Raises:
         OutageError: it cannot; whoever runs the server has to mend it.
     """
-    parse = parse_selfplay if isinstance(task, wire.SelfplayTask) else parse_match
     try:
         for text in {config_of(task, number) for number in range(games)}:
-            parse(text, data_board_len=length)
+            kind_of(task).game.parse(text, length)
     except ConfigError as error:
         raise OutageError(f"the settings of the task's games cannot be played by this version: {error}") from error

@@ -80,29 +80,32 @@ def _note_done() -> None:
 
 def main() -> None:
     """Play and audit one game of each kind."""
+    from client.games.kinds import KINDS
     from client.games.orders import FinishedGame, GameOrder
     from client.games.stream import StreamControl, StreamStats, play_stream
     from client.networks import Network
-    from common.audit import audit_rating_game, audit_training_game
     from common.config_text import overlay
     from common.parameters import default_text
     from nets.evaluation.evaluator import load_evaluator
 
     nobody, nobody_else = Network("none", None), Network("other", None)
-    selfplay = overlay(default_text("selfplay", "7x7"), TINY)
-    match = overlay(default_text("gating", "7x7"), "\n".join(TINY.splitlines()[:3]) + "\nmaxMovesPerGame = 20\n")
     orders = iter(
         [
-            GameOrder(seed=1, config=selfplay, black=nobody, white=nobody, length=LENGTH),
-            GameOrder(seed=2, config=match, black=nobody, white=nobody_else, length=LENGTH),
+            GameOrder(
+                seed=1,
+                kind=kind,
+                config=overlay(default_text(kind.text, "7x7"), TINY),
+                black=nobody,
+                white=nobody if kind.seats == 1 else nobody_else,
+                length=LENGTH,
+            )
+            for kind in KINDS
         ]
     )
 
     def check(game: FinishedGame) -> None:
-        if game.rows is None:
-            audit_rating_game(game.sgf, game.facts)
-        else:
-            audit_training_game(game.sgf, game.rows, game.facts)
+        if game.rows is not None or not game.order.kind.gives_rows:
+            game.order.kind.audit(game)
 
     play_stream(
         lambda: next(orders, None),

@@ -17,6 +17,7 @@ from typing import Annotated, Final
 from client.engine.gtp_protocol import Command, GtpError
 from client.engine.gtp_search import EngineSearch
 from client.engine.gtp_text import board_text, raw_outputs_text, rules_json, score_text
+from client.games.decided import should_resign
 from client.networks import RANDOM_MODEL
 from common.decimals import real_number
 from common.go.game import Game
@@ -229,12 +230,13 @@ class Engine:
 
     def _resigns(self, colour: int) -> bool:
         """Whether the last searches were all without hope (engine.md 3, step 5)."""
-        turns = self.settings.resign_consec_turns
-        last = self._win_losses[-turns:]
-        if not self.settings.allow_resignation or len(last) < turns:
-            return False
-        own = last if colour == WHITE else [-value for value in last]
-        return all(value < self.settings.resign_threshold for value in own)
+        settings = self.settings
+        return settings.allow_resignation and should_resign(
+            self._win_losses,
+            white_moved=colour == WHITE,
+            threshold=settings.resign_threshold,
+            turns=settings.resign_consec_turns,
+        )
 
     # -- commands: handicap --
 

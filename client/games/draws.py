@@ -1,7 +1,7 @@
-"""The random draws that make up a game: sizes, komi, per-game constants, opening moves, limits of a turn.
+"""The random draws that make up a game: sizes, komi, per-game constants, opening moves.
 
 Each function takes its numbers and the game's own generator, so a game follows from its seed alone. Knows nothing of
-configuration texts, boards or searches. Specification: selfplay.md 3-5, 7.
+configuration texts, boards or searches. Specification: selfplay.md 3-5.
 """
 
 from __future__ import annotations
@@ -145,47 +145,3 @@ def opening_position(policy: npt.NDArray[np.floating], temperature: float, rando
     if temperature != 1.0:
         chances = chances ** (1.0 / temperature)
     return draw_index(chances, random)
-
-
-def reduced_search(
-    winner_margins: Sequence[float], *, base: int, least: int, threshold: float, lookback: int, least_weight: float
-) -> tuple[int, float] | None:
-    """Visits and weight of a search in a game that has long been decided; None if it is not (selfplay.md 7).
-
-    Args:
-        winner_margins: win minus loss of White at the roots so far, the newest last.
-        base: visits of a full search.
-        least: visits where the game is fully decided.
-        threshold: how large a margin has to be, below 1.
-        lookback: how many of the last searches have to agree.
-        least_weight: weight where the game is fully decided.
-    """
-    if lookback < 1 or len(winner_margins) < lookback:
-        return None
-    recent = winner_margins[-lookback:]
-    margin = max(min(recent), -max(recent))
-    share = (margin - threshold) / (1.0 - threshold)
-    if share <= 0.0:
-        return None
-    visits = base + share * share * (least - base)
-    return round(visits), 1.0 + share * share * (least_weight - 1.0)
-
-
-def should_resign(winner_margins: Sequence[float], *, white_moved: bool, threshold: float, turns: int) -> bool:
-    """Whether the player who just moved gives up (selfplay.md 9).
-
-    Args:
-        winner_margins: win minus loss of White at the roots of both players' searches, the newest last.
-        white_moved: White made the last move.
-        threshold: in [-1, 0]; all of the last ``turns`` values have to lie beyond it.
-        turns: how many values are looked at.
-    """
-    if len(winner_margins) < turns:
-        return False
-    recent = winner_margins[-turns:]
-    return max(recent) < threshold if white_moved else min(recent) > -threshold
-
-
-def first_resignation_turn(area: int) -> int:
-    """The first searched move, from 0, after which a player may resign."""
-    return 1 + area // 5

@@ -5,26 +5,35 @@ Specification: selfplay.md 8, 10; contribute-protocol.md 8.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from client.games.game import GameInProgress
-from client.games.match_game import MatchGame, MatchTurn
 from client.games.orders import FinishedGame, GameOrder
-from client.games.recorder import PlayedGame, TurnRecord, as_value, make_rows, value_sequence, weigh
-from client.games.selfplay_game import SelfplayGame
+from client.games.recorder import PlayedGame, TurnRecord, as_value, make_rows, value_sequence, weigh, written_turns
 from common.audit import UNFINISHED, GameFacts
 from common.go.points import PASS, WHITE, x_of, y_of
 from common.go.result import resignation_text
-from common.parameters import SelfplayConfig
+from common.parameters import SelfplayParameters
 from common.replay import Ending, Replay, ending, replay
 from common.rows import Rows
 from common.sgf import write
 from common.sgf_record import GameRecord, Move, MoveValues, StartInfo
 
 GAME_TYPE: Final = "normal"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTurn:
+    """What the search at one turn of a match said; White's view."""
+
+    win_loss: float
+    no_result: float
+    score_mean: float
+    visits: int
 
 
 @dataclass(frozen=True)
@@ -38,35 +47,46 @@ class _Result:
     leader: str  # the winner, or who is ahead in a game that was stopped
 
 
-def finish_selfplay(order: GameOrder, game: SelfplayGame, config: SelfplayConfig) -> FinishedGame:
+def finish_selfplay(
+    order: GameOrder,
+    played: PlayedGame,
+    progress: GameInProgress,
+    parameters: SelfplayParameters,
+    random: np.random.Generator,
+) -> FinishedGame:
     """SGF, rows and facts of a game of self-play."""
-    played = game.played()
-    again = replay(played.start, played.colours, played.points, length=order.length, view=played.view)
-    end = ending(again)
+    end = ending(progress.state, order.length)
     values = value_sequence(played, end)
-    weighing = weigh(played, values, config.selfplay, game.random)
-    rows: Rows | None = None
-    if weighing.copies.any():
-        rows = make_rows(played, end, values, weighing.copies, order.length, game.random)
+    weighing = weigh(played, values, parameters, random)
+    turns = written_turns(played, weighing.copies)
+    replayed = replay(
+        played.start, played.colours, played.points, length=order.length, view=played.view, encoded_turns=turns
+    )
+    rows = make_rows(played, replayed, end, values, weighing.copies, random) if len(turns) else None
     result = _result(end, stopped=played.hit_move_limit)
     comments = [
         _values(turn, weight=float(weight)) for turn, weight in zip(played.turns, weighing.unrounded, strict=True)
     ]
-    record = _record(order, game.game, again, comments, result, game.hash_words)
+    record = _record(order, progress, replayed, comments, result, played.hash_words)
     return FinishedGame(order, _facts(order, record, result, played, rows), write(record), rows, result.leader)
 
 
-def finish_match(order: GameOrder, game: MatchGame) -> FinishedGame:
-    """SGF and facts of a match game."""
-    progress = game.game
-    again = replay(progress.start, progress.colours, progress.points, length=order.length, view=progress.view)
-    comments = [_values(turn, weight=None) for turn in game.turns]
-    if game.resigned_by is None:
-        result = _result(ending(again), stopped=progress.hit_move_limit)
+def finish_match(
+    order: GameOrder,
+    progress: GameInProgress,
+    turns: Sequence[MatchTurn],
+    resigned_by: int | None,
+    hash_words: tuple[int, int],
+) -> FinishedGame:
+    """SGF and facts of a match game, in which the player ``resigned_by`` gave up."""
+    replayed = replay(progress.start, progress.colours, progress.points, length=order.length, view=progress.view)
+    comments = [_values(turn, weight=None) for turn in turns]
+    if resigned_by is None:
+        result = _result(ending(progress.state, order.length), stopped=progress.hit_move_limit)
     else:
-        winner = "B" if game.resigned_by == WHITE else "W"
+        winner = "B" if resigned_by == WHITE else "W"
         result = _Result(resignation_text(winner), winner, 0.0, resigned=True, leader=winner)
-    record = _record(order, progress, again, comments, result, game.hash_words)
+    record = _record(order, progress, replayed, comments, result, hash_words)
     return FinishedGame(order, _facts(order, record, result, None, None), write(record), None, result.leader)
 
 
@@ -84,7 +104,7 @@ def _values(turn: TurnRecord | MatchTurn, weight: float | None) -> MoveValues:
 def _record(
     order: GameOrder,
     progress: GameInProgress,
-    again: Replay,
+    replayed: Replay,
     comments: list[MoveValues],
     result: _Result,
     hash_words: tuple[int, int],
@@ -94,7 +114,7 @@ def _record(
     values_of_turn: list[MoveValues | None] = [None] * first
     values_of_turn += comments
     moves = tuple(
-        _move(colour, point, values, again, turn)
+        _move(colour, point, values, replayed, turn)
         for turn, (colour, point, values) in enumerate(
             zip(progress.colours, progress.points, values_of_turn, strict=True)
         )
@@ -114,11 +134,11 @@ def _record(
     return replace(record, handicap=record.counted_handicap())
 
 
-def _move(colour: int, point: int, values: MoveValues | None, again: Replay, turn: int) -> Move:
+def _move(colour: int, point: int, values: MoveValues | None, replayed: Replay, turn: int) -> Move:
     """A move as the record spells it; a clean-up move that changes no stone lifts a ko block (rules.md 6)."""
     if point == PASS:
         return Move(colour, None, values=values)
-    lifts = bool(again.phases[turn] > 0 and np.array_equal(again.boards[turn], again.boards[turn + 1]))
+    lifts = bool(replayed.phases[turn] > 0 and np.array_equal(replayed.boards[turn], replayed.boards[turn + 1]))
     return Move(colour, (x_of(point), y_of(point)), is_pass_for_ko=lifts, values=values)
 
 

@@ -5,29 +5,23 @@ The counterpart of `client.games.selfplay_game`, which is one game of self-play.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from client.games import draws
+from client.games.decided import first_resignation_turn, should_resign
+from client.games.finish import MatchTurn, finish_match
 from client.games.game import GameInProgress
-from client.games.selfplay_game import Seats, draw_hash
-from client.games.setup import new_game
+from client.games.orders import FinishedGame, GameOrder
+from client.games.playing import Found, Purpose, SearchOrder
+from client.games.setup import draw_hash, new_game
 from client.search.parameters import to_record
-from client.search.pool import SearchResult
 from common.go.points import WHITE
 from common.go.start import PlayerView
 from common.parameters import MatchConfig
 
-
-@dataclass(frozen=True, slots=True)
-class MatchTurn:
-    """What the search at one turn said; White's view."""
-
-    win_loss: float
-    no_result: float
-    score_mean: float
-    visits: int
+BLACK_SEAT: Final = 0
+WHITE_SEAT: Final = 1
 
 
 class MatchGame:
@@ -50,56 +44,44 @@ class MatchGame:
         self.turns: list[MatchTurn] = []
         self.resigned_by: int | None = None  # colour
         self._win_losses: list[float] = []
-        self._has_tree = [False, False]  # Black's and White's pool hold a tree of the current position
 
-    def begin(self, seats: Seats, slot: int) -> bool:
-        """Start the first search; True if the game is over without one."""
-        return self._next(seats, slot)
-
-    def on_searched(self, seats: Seats, slot: int) -> bool:
-        """Take what the search in ``slot`` of the player's pool found, play, start the next; True if it is over."""
-        seat = self._seat()
-        result = seats[seat].result(slot)
-        self._note(result)
-        point = seats[seat].choose_move(slot)
-        self._has_tree[seat] = True
-        for side, pool in enumerate(seats):
-            self._has_tree[side] = self._has_tree[side] and pool.advance(slot, point)
-        white_moved = self.game.white_to_move
-        mover = int(self.game.state["to_move"])
-        self.game.play(point)
-        if self._resigns(white_moved):
-            self.resigned_by = mover
-            return True
-        return self._next(seats, slot)
-
-    def _seat(self) -> int:
-        return int(self.game.state["to_move"] == WHITE)
-
-    def _note(self, result: SearchResult) -> None:
-        self._win_losses.append(result.mean.win_loss)
-        self.turns.append(MatchTurn(result.mean.win_loss, result.mean.no_result, result.mean.score_mean, result.visits))
-
-    def _resigns(self, white_moved: bool) -> bool:
-        match = self._match
-        if not match.allow_resignation or self.game.turn <= draws.first_resignation_turn(self.game.start.area):
-            return False
-        return draws.should_resign(
-            self._win_losses, white_moved=white_moved, threshold=match.resign_threshold, turns=match.resign_consec_turns
-        )
-
-    def _next(self, seats: Seats, slot: int) -> bool:
+    def next_search(self) -> SearchOrder | None:
+        """The search of the player to move; None: the game is over."""
         game = self.game
-        if game.is_over or game.hit_move_limit or game.all_pass_alive():
-            return True
-        seat = self._seat()
-        seats[seat].start(
-            slot,
-            game.state,
-            game.history,
+        if self.resigned_by is not None or game.is_over or game.hit_move_limit or game.all_pass_alive():
+            return None
+        seat = WHITE_SEAT if game.white_to_move else BLACK_SEAT
+        return SearchOrder(
+            purpose=Purpose.TURN,
+            seat=seat,
+            state=game.state,
+            history=game.history,
             parameters=self._records[seat],
             visits=self._bots[seat].max_visits,
             seed=int(self.random.integers(1 << 63)),
-            keep_tree=self._has_tree[seat],
+            keep_tree=True,
         )
-        return False
+
+    def take(self, found: Found) -> int | None:
+        """Play the move that was found; its player may resign with it."""
+        assert found.point is not None
+        mean = found.result.mean
+        self._win_losses.append(mean.win_loss)
+        self.turns.append(MatchTurn(mean.win_loss, mean.no_result, mean.score_mean, found.result.visits))
+        mover = int(self.game.state["to_move"])
+        self.game.play(found.point)
+        if self._resigns(white_moved=mover == WHITE):
+            self.resigned_by = mover
+        return found.point
+
+    def _resigns(self, *, white_moved: bool) -> bool:
+        match = self._match
+        if not match.allow_resignation or self.game.turn <= first_resignation_turn(self.game.start.area):
+            return False
+        return should_resign(
+            self._win_losses, white_moved=white_moved, threshold=match.resign_threshold, turns=match.resign_consec_turns
+        )
+
+    def finish(self, order: GameOrder) -> FinishedGame:
+        """SGF and facts of the game."""
+        return finish_match(order, self.game, self.turns, self.resigned_by, self.hash_words)

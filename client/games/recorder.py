@@ -19,7 +19,7 @@ from common.derive import LOSS, MAX_SCORE, SCORE, VALUE_SIZE, WIN
 from common.go.points import WHITE, position_of
 from common.go.start import GameStart, PlayerView
 from common.parameters import SelfplayParameters
-from common.replay import Ending, Replay, area_like, bonuses_to_come, replay, scoring_targets, value_targets
+from common.replay import Ending, Replay, area_like, bonuses_to_come, scoring_targets, value_targets
 from common.rows import (
     DATA_FORMAT_VERSION,
     HASH_COLUMNS,
@@ -133,33 +133,38 @@ def weigh(game: PlayedGame, values: Floats, parameters: SelfplayParameters, rand
     return Weighing(weights, derive.copies(weights, random))
 
 
+def written_turns(game: PlayedGame, copies: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """``[k]`` the turns of the record of which there are rows, in order."""
+    return np.flatnonzero(copies) + game.first_turn
+
+
 def make_rows(
     game: PlayedGame,
+    replayed: Replay,
     end: Ending,
     values: Floats,
     copies: npt.NDArray[np.int64],
-    length: int,
     random: np.random.Generator,
 ) -> Rows:
     """The rows of a game, in order of turns, copies of one turn one after the other.
 
     Args:
         game: the game; its final score is in ``end``.
+        replayed: it again, with the network inputs of `written_turns`.
         end: how it ended.
         values: ``[T + 1, 4]`` of `value_sequence`.
         copies: ``[T]`` rows to write per searched turn.
-        length: edge of the tensors.
         random: the game's generator, for history flags and stochastic rounding.
     """
-    written = np.flatnonzero(copies)
-    turns = written + game.first_turn
-    again = replay(game.start, game.colours, game.points, length=length, view=game.view, encoded_turns=turns)
+    length = replayed.length
+    turns = written_turns(game, copies)
+    written = turns - game.first_turn
     rows = Rows.zeros(len(written), length)
-    rows.packed_planes[:] = again.packed_planes
-    rows.global_inputs[:] = again.global_inputs
-    rows.value_targets[:] = value_targets(again, end, turns)
-    _fill_values(rows.global_targets, game, again, end, values, written)
-    _fill_facts(rows.global_targets, game, again, end, written)
+    rows.packed_planes[:] = replayed.packed_planes
+    rows.global_inputs[:] = replayed.global_inputs
+    rows.value_targets[:] = value_targets(replayed, end, turns)
+    _fill_values(rows.global_targets, game, replayed, end, values, written)
+    _fill_facts(rows.global_targets, game, replayed, end, written)
     scores = rows.global_targets[:, GlobalTarget.FINAL_SCORE].astype(np.float64)
     rows.score_distribution[:] = derive.score_distributions(scores, np.full(len(written), not end.is_no_result), length)
     for row, index in enumerate(written):
@@ -169,7 +174,7 @@ def make_rows(
         rows.policy_targets[row, PolicyTarget.REPLY] = reply
     repeated = rows.take(np.repeat(np.arange(len(written)), copies[written]))
     of_row = np.repeat(written, copies[written])
-    _fill_random(repeated, game, again, end, of_row, random)
+    _fill_random(repeated, game, replayed, end, of_row, random)
     return repeated
 
 
@@ -186,13 +191,13 @@ def scale_policy(policy: Floats) -> npt.NDArray[np.int16]:
 def _fill_values(
     columns: npt.NDArray[np.float32],
     game: PlayedGame,
-    again: Replay,
+    replayed: Replay,
     end: Ending,
     values: Floats,
     written: npt.NDArray[np.intp],
 ) -> None:
     """Columns 0-22: the outcome, the TD values of the horizons, the turn's own value, the variance time."""
-    white = again.to_move[written + game.first_turn] == WHITE
+    white = replayed.to_move[written + game.first_turn] == WHITE
     targets = [np.broadcast_to(values[-1], (len(written), VALUE_SIZE))]
     targets += [derive.td_targets(values, factor)[written] for factor in derive.horizon_factors(game.start.area)]
     targets.append(values[written])
@@ -208,7 +213,7 @@ def _fill_values(
 
 
 def _fill_facts(
-    columns: npt.NDArray[np.float32], game: PlayedGame, again: Replay, end: Ending, written: npt.NDArray[np.intp]
+    columns: npt.NDArray[np.float32], game: PlayedGame, replayed: Replay, end: Ending, written: npt.NDArray[np.intp]
 ) -> None:
     """Columns 25-68: weights, what the search and the raw net said, and facts of the game."""
     turns = written + game.first_turn
@@ -220,7 +225,7 @@ def _fill_facts(
     columns[:, GlobalTarget.FUTURE_WEIGHT] = 1.0
     columns[:, GlobalTarget.SCORING_WEIGHT] = has_outcome
     searched = [game.turns[index] for index in written]
-    sign = np.where(again.to_move[turns] == WHITE, 1.0, -1.0)
+    sign = np.where(replayed.to_move[turns] == WHITE, 1.0, -1.0)
     columns[:, GlobalTarget.POLICY_SURPRISE] = [turn.policy_surprise for turn in searched]
     columns[:, GlobalTarget.POLICY_ENTROPY] = [turn.policy_entropy for turn in searched]
     columns[:, GlobalTarget.SEARCH_ENTROPY] = [turn.search_entropy for turn in searched]
@@ -229,12 +234,12 @@ def _fill_facts(
     columns[:, GlobalTarget.NET_POLICY_ENTROPY] = [turn.raw_policy_entropy for turn in searched]
     columns[:, GlobalTarget.ROOT_VISITS] = [turn.visits for turn in searched]
     columns[:, list(HASH_COLUMNS)] = hash_columns(*game.hash_words)
-    columns[:, GlobalTarget.OWN_KOMI] = again.own_komi[turns]
-    columns[:, GlobalTarget.AREA_LIKE_PHASE] = area_like(again, turns)
+    columns[:, GlobalTarget.OWN_KOMI] = replayed.own_komi[turns]
+    columns[:, GlobalTarget.AREA_LIKE_PHASE] = area_like(replayed, turns)
     columns[:, GlobalTarget.TURN] = turns
     columns[:, GlobalTarget.HIT_MOVE_LIMIT] = game.hit_move_limit
     columns[:, GlobalTarget.START_TURN] = game.first_turn
-    columns[:, GlobalTarget.BONUS_TO_COME] = bonuses_to_come(again, end, turns)
+    columns[:, GlobalTarget.BONUS_TO_COME] = bonuses_to_come(replayed, end, turns)
     columns[:, GlobalTarget.FINISHED_NORMALLY] = not game.hit_move_limit
     columns[:, GlobalTarget.DATA_FORMAT_VERSION] = DATA_FORMAT_VERSION
     columns[:, GlobalTarget.PASS_ALIVE_WITH_SUICIDE] = game.view.pass_alive_suicide
@@ -243,7 +248,7 @@ def _fill_facts(
 def _fill_random(
     rows: Rows,
     game: PlayedGame,
-    again: Replay,
+    replayed: Replay,
     end: Ending,
     of_row: npt.NDArray[np.intp],
     random: np.random.Generator,
@@ -252,12 +257,12 @@ def _fill_random(
     kept = random.random((rows.count, len(HISTORY_COLUMNS))) < HISTORY_KEPT_PROB
     rows.global_targets[:, list(HISTORY_COLUMNS)] = np.logical_and.accumulate(kept, axis=1)
     turns = of_row + game.first_turn
-    points = scoring_targets(again, end, turns)
+    points = scoring_targets(replayed, end, turns)
     rows.value_targets[:, ValueTarget.SCORING] = derive.stochastic_round(points, random)
     length = rows.length
     for row, index in enumerate(of_row):
         turn = game.turns[index]
-        sign = 1.0 if again.to_move[turns[row]] == WHITE else -1.0
+        sign = 1.0 if replayed.to_move[turns[row]] == WHITE else -1.0
         positions = [position_of(int(point), length) for point in turn.child_points]
         win_loss = derive.stochastic_round(sign * turn.child_win_losses * Q_WIN_LOSS_SCALE, random)
         score = sign * np.clip(turn.child_score_means, -MAX_SCORE, MAX_SCORE)

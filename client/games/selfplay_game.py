@@ -1,24 +1,27 @@
 """One game of self-play, move by move: which search comes next, which move follows from it.
 
-Knows the order of a game (opening from the raw policy, then searched turns) and its random choices; the search runs in
-a slot of a pool that somebody else steps. What is noted of each turn becomes rows in `client.games.recorder`.
+Knows the order of a game (opening from the raw policy, then searched turns) and its random choices; the searches are
+somebody else's. What is noted of each turn becomes rows in `client.games.recorder`.
 Specification: selfplay.md 5, 7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from client.games import draws
+from client.games.decided import reduced_search
+from client.games.finish import finish_selfplay
 from client.games.game import GameInProgress
+from client.games.orders import FinishedGame, GameOrder
+from client.games.playing import Found, Purpose, SearchOrder
 from client.games.recorder import PlayedGame, TurnRecord
-from client.games.setup import new_game
+from client.games.setup import draw_hash, new_game
 from client.search.parameters import to_record, without_exploration
-from client.search.pool import SearchPool, SearchResult
+from client.search.pool import SearchResult
 from common.go.points import point_of
 from common.go.start import PlayerView
 from common.parameters import SelfplayConfig
@@ -27,11 +30,6 @@ EARLY_END_PROB: Final = 0.98
 """Share of games that stop as soon as everything is pass-alive."""
 WARM_UP_VISITS: Final = 10
 """Visits of the search that fixes the score centre before one whose visits were altered."""
-RAW_VISITS: Final = 1
-
-
-Seats = Sequence[SearchPool]
-"""The pools in which a game's searches run: one of self-play, Black's and White's of a match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +40,10 @@ class TurnLimits:
     weight: float
     is_cheap: bool  # no exploration, and the tree is kept
     is_altered: bool  # other visits than a full search, in a fresh tree
+
+
+RAW_POLICY: Final = TurnLimits(visits=1, weight=0.0, is_cheap=True, is_altered=False)
+"""Of a turn of the opening."""
 
 
 class SelfplayGame:
@@ -70,65 +72,57 @@ class SelfplayGame:
         self._plain_record = to_record(without_exploration(search))
         view = PlayerView(setup.draw_white_wins, pass_alive_suicide)
         self.game = GameInProgress(setup.start, config.selfplay.max_moves_per_game, view)
-        self._opening_left = setup.opening_moves
+        self._opening_moves = setup.opening_moves
+        self._purpose = Purpose.OPENING
+        self._limits = RAW_POLICY
         self._turns: list[TurnRecord] = []
         self._win_losses: list[float] = []
-        self._limits: TurnLimits | None = None
-        self._warming_up = False
-        self._tree_is_here = False
 
-    # -- the search that runs --
-
-    def begin(self, seats: Seats, slot: int) -> bool:
-        """Start the first search; True if the game is over without one."""
-        return self._next(seats[0], slot)
-
-    def on_searched(self, seats: Seats, slot: int) -> bool:
-        """Take what the search in ``slot`` found, play, and start the next one; True if the game is over."""
-        pool = seats[0]
-        if self._warming_up:
-            self._warming_up = False
-            self._start(pool, slot, keep_tree=True)
-            return False
-        result = pool.result(slot)
-        if self._limits is None:
-            self._play_opening_move(result)
-        else:
-            self._play_searched_move(pool, slot, result)
-        return self._next(pool, slot)
-
-    def _next(self, pool: SearchPool, slot: int) -> bool:
-        """Start the search of the next move unless the game is over, which is told."""
+    def next_search(self) -> SearchOrder | None:
+        """The search of the move to come; None: the game is over."""
         game = self.game
-        if self._opening_left > 0 and not game.is_over:
-            self._opening_left -= 1
-            self._limits = None
-            self._start(pool, slot, keep_tree=False)
-            return False
-        if self._limits is None:
+        if self._purpose is Purpose.WARM_UP:
+            self._purpose = Purpose.TURN
+            return self._search(keep_tree=True)
+        if game.turn < self._opening_moves and not game.is_over:
+            return self._search(keep_tree=False)
+        if self._purpose is Purpose.OPENING:
             game.start_searching()
+            self._purpose = Purpose.TURN
         if game.is_over or game.hit_move_limit or (self._stops_early and game.all_pass_alive()):
-            return True
-        self._limits = self._choose_limits()
-        self._warming_up = self._limits.is_altered and self._limits.visits > WARM_UP_VISITS
-        self._start(pool, slot, keep_tree=self._limits.is_cheap and self._tree_is_here)
-        return False
+            return None
+        limits = self._limits = self._choose_limits()
+        if limits.is_altered and limits.visits > WARM_UP_VISITS:
+            self._purpose = Purpose.WARM_UP
+        return self._search(keep_tree=limits.is_cheap)
 
-    def _start(self, pool: SearchPool, slot: int, *, keep_tree: bool) -> None:
+    def take(self, found: Found) -> int | None:
+        """Play the move that follows from what was found, if one does."""
+        if self._purpose is Purpose.WARM_UP:
+            return None
+        point = self._opening_move(found) if self._purpose is Purpose.OPENING else self._searched_move(found)
+        self.game.play(point)
+        return point
+
+    def finish(self, order: GameOrder) -> FinishedGame:
+        """SGF, rows and facts of the game."""
+        return finish_selfplay(order, self._played(), self.game, self._config.selfplay, self.random)
+
+    def _search(self, *, keep_tree: bool) -> SearchOrder:
+        """A search of the present position for the present purpose."""
         limits = self._limits
-        visits = RAW_VISITS if limits is None else WARM_UP_VISITS if self._warming_up else limits.visits
-        plain = limits is None or limits.is_cheap
-        pool.start(
-            slot,
-            self.game.state,
-            self.game.history,
-            parameters=self._plain_record if plain else self._full_record,
-            visits=visits,
+        return SearchOrder(
+            purpose=self._purpose,
+            seat=0,
+            state=self.game.state,
+            history=self.game.history,
+            parameters=self._plain_record if limits.is_cheap else self._full_record,
+            visits=WARM_UP_VISITS if self._purpose is Purpose.WARM_UP else limits.visits,
             seed=int(self.random.integers(1 << 63)),
             keep_tree=keep_tree,
+            lcb=False,
+            policy_target=self._purpose is Purpose.TURN,
         )
-
-    # -- choices --
 
     def _choose_limits(self) -> TurnLimits:
         """Playout cap randomisation and decided games (selfplay.md 7, step 2)."""
@@ -137,7 +131,7 @@ class SelfplayGame:
             visits, weight = min(base, options.cheap_search_visits), options.cheap_search_target_weight
             return TurnLimits(visits, weight, is_cheap=weight == 0, is_altered=weight > 0)
         if options.reduce_visits:
-            reduced = draws.reduced_search(
+            reduced = reduced_search(
                 self._win_losses,
                 base=base,
                 least=options.reduced_visits_min,
@@ -149,21 +143,19 @@ class SelfplayGame:
                 return TurnLimits(*reduced, is_cheap=False, is_altered=True)
         return TurnLimits(base, 1.0, is_cheap=False, is_altered=False)
 
-    def _play_opening_move(self, result: SearchResult) -> None:
+    def _opening_move(self, found: Found) -> int:
         temperature = self._config.selfplay.policy_init_area_temperature
-        position = draws.opening_position(result.raw_policy, temperature, self.random)
-        self.game.play(point_of(position, self._length))
+        position = draws.opening_position(found.result.raw_policy, temperature, self.random)
+        return int(point_of(position, self._length))
 
-    def _play_searched_move(self, pool: SearchPool, slot: int, result: SearchResult) -> None:
-        limits = self._limits
-        assert limits is not None
-        self._win_losses.append(result.mean.win_loss)
-        self._turns.append(_turn_record(result, pool.policy_target(slot), limits.weight))
-        point = pool.choose_move(slot, lcb=False)
-        self._tree_is_here = pool.advance(slot, point)
-        self.game.play(point)
+    def _searched_move(self, found: Found) -> int:
+        assert found.point is not None
+        assert found.policy_target is not None
+        self._win_losses.append(found.result.mean.win_loss)
+        self._turns.append(_turn_record(found.result, found.policy_target, self._limits.weight))
+        return found.point
 
-    def played(self) -> PlayedGame:
+    def _played(self) -> PlayedGame:
         """The game that is over, to be recorded."""
         game = self.game
         return PlayedGame(
@@ -176,12 +168,6 @@ class SelfplayGame:
             hash_words=self.hash_words,
             hit_move_limit=game.hit_move_limit,
         )
-
-
-def draw_hash(random: np.random.Generator) -> tuple[int, int]:
-    """Two 64-bit words that name a game."""
-    low, high = random.integers(1 << 64, size=2, dtype=np.uint64)
-    return int(low), int(high)
 
 
 def _turn_record(

@@ -64,6 +64,12 @@ def new_game(
     return GameSetup(GameStart(x_size, y_size, rules.with_komi(komi)), draw_wins, no_result, opening)
 
 
+def draw_hash(random: np.random.Generator) -> tuple[int, int]:
+    """Two 64-bit words that name a game."""
+    low, high = random.integers(1 << 64, size=2, dtype=np.uint64)
+    return int(low), int(high)
+
+
 def base_komi(init: GameInitParameters) -> float:
     """The komi that the spread is around."""
     if init.komi_mean is None:

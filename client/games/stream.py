@@ -1,7 +1,7 @@
 """Plays many games at once through one evaluator per network, one process, until told to stop.
 
-The stream owns the games that run, the search pools and the evaluators, and nothing else: where orders come from,
-where finished games go and when to stop is the caller's business. Networks may change between games; an evaluator is
+The stream owns the tables at which games run, and the evaluators, and nothing else: where orders come from, where
+finished games go and when to stop is the caller's business. Networks may change between games; an evaluator is
 kept as long as a game or the newest order needs it. Where the evaluators work by themselves (GPUs), the games are
 divided into groups, so that the trees of one are descended while the device evaluates for the other.
 """
@@ -9,18 +9,12 @@ divided into groups, so that the trees of one are descended while the device eva
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Final
 
-from client.games.finish import finish_match, finish_selfplay
-from client.games.match_game import MatchGame
 from client.games.orders import FinishedGame, GameOrder
-from client.games.selfplay_game import SelfplayGame
+from client.games.table import Table, networks_of
 from client.networks import Loader, Network
-from client.search.pool import SearchPool
-from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
 from nets.evaluation.batch import Evaluator
 
 Source = Callable[[], GameOrder | None]
@@ -30,7 +24,6 @@ Sink = Callable[[FinishedGame], None]
 
 
 _NetworkKey = tuple[Network, int]
-_CONFIGS_KEPT: Final = 64
 
 
 @dataclass
@@ -103,7 +96,7 @@ class _Stream:
         self._sink = sink
         self._stats = stats
         self._evaluators: dict[_NetworkKey, Evaluator] = {}
-        self._tables: list[_Table] = []
+        self._tables: list[Table] = []
 
     def fill(self, source: Source) -> None:
         """Start games until all places are taken or the source has none."""
@@ -139,7 +132,7 @@ class _Stream:
         stats.rows += finished.facts.num_training_rows
         self._sink(finished)
 
-    def _table_for(self, order: GameOrder) -> _Table:
+    def _table_for(self, order: GameOrder) -> Table:
         """The emptiest table where games with the networks and the configuration of ``order`` are played.
 
         There are as many such tables as the evaluators have lanes, each with an equal part of the places.
@@ -147,10 +140,10 @@ class _Stream:
         fitting = [table for table in self._tables if table.fits(order)]
         if not fitting:
             self._clear_away(order)
-        evaluators = [self._evaluator(network, order.length) for network in _networks_of(order)]
+        evaluators = [self._evaluator(network, order.length) for network in networks_of(order)]
         lanes = min(self._games, max(evaluator.lanes for evaluator in evaluators))
         if len(fitting) < lanes:
-            table = _Table(order, evaluators, -(-self._games // lanes))
+            table = Table(order, evaluators, -(-self._games // lanes))
             self._tables.append(table)
             return table
         return min(fitting, key=lambda table: table.games_running)
@@ -158,9 +151,9 @@ class _Stream:
     def _clear_away(self, order: GameOrder) -> None:
         """Drop tables without games, and evaluators that neither the others nor ``order`` need."""
         self._tables = [table for table in self._tables if table.games_running]
-        needed = {(network, order.length) for network in _networks_of(order)}
+        needed = {(network, order.length) for network in networks_of(order)}
         for table in self._tables:
-            needed |= {(network, table.order.length) for network in _networks_of(table.order)}
+            needed |= {(network, table.order.length) for network in networks_of(table.order)}
         for key in list(self._evaluators):
             if key not in needed:
                 self._evaluators.pop(key).close()
@@ -170,103 +163,3 @@ class _Stream:
         if key not in self._evaluators:
             self._evaluators[key] = self._load(network, length)
         return self._evaluators[key]
-
-
-class _Table:
-    """Games of one configuration between the same networks: one pool per network, one slot per game in each.
-
-    Args:
-        order: the first game; the others have the same configuration, networks and edge.
-        evaluators: of the networks of `_networks_of`, in their order.
-        slots: most games at once.
-    """
-
-    def __init__(self, order: GameOrder, evaluators: Sequence[Evaluator], slots: int) -> None:
-        self.order = order
-        self._key = _table_key(order)
-        self._config = _parse(order.config, order.is_selfplay, order.length)
-        self._pools = {
-            network: SearchPool(evaluator, slots=slots, max_visits=_max_visits(self._config))
-            for network, evaluator in zip(_networks_of(order), evaluators, strict=True)
-        }
-        self._pass_alive_suicide = evaluators[0].pass_alive_suicide
-        self._playing: dict[int, tuple[GameOrder, SelfplayGame | MatchGame]] = {}
-        self._free = list(range(slots))[::-1]
-        self._evaluations = 0
-
-    @property
-    def games_running(self) -> int:
-        """How many games run here."""
-        return len(self._playing)
-
-    def fits(self, order: GameOrder) -> bool:
-        """Whether ``order`` can be played here."""
-        return self._key == _table_key(order)
-
-    def sit(self, order: GameOrder) -> FinishedGame | None:
-        """Start a game; returns it if it is over at once."""
-        if isinstance(self._config, SelfplayConfig):
-            game: SelfplayGame | MatchGame = SelfplayGame(
-                order.seed, self._config, order.length, pass_alive_suicide=self._pass_alive_suicide
-            )
-        else:
-            game = MatchGame(order.seed, self._config, order.bots)
-        slot = self._free.pop()
-        self._playing[slot] = order, game
-        return self._leave(slot) if game.begin(self._seats(order), slot) else None
-
-    def round(self) -> list[FinishedGame]:
-        """End the round of every pool and begin the next; returns the games that came to their end.
-
-        What begins here goes on while the caller turns to other tables.
-        """
-        finished = []
-        for pool in self._pools.values():
-            for slot in pool.expand():
-                order, game = self._playing[slot]
-                if game.on_searched(self._seats(order), slot):
-                    finished.append(self._leave(slot))
-            if self._playing:
-                self._evaluations += pool.descend()
-        return finished
-
-    def take_evaluations(self) -> int:
-        """Evaluations since the last call."""
-        count, self._evaluations = self._evaluations, 0
-        return count
-
-    def _seats(self, order: GameOrder) -> list[SearchPool]:
-        return [
-            self._pools[network] for network in ((order.black,) if order.is_selfplay else (order.black, order.white))
-        ]
-
-    def _leave(self, slot: int) -> FinishedGame:
-        order, game = self._playing.pop(slot)
-        for pool in self._pools.values():
-            pool.forget(slot)
-        self._free.append(slot)
-        if isinstance(game, SelfplayGame):
-            assert isinstance(self._config, SelfplayConfig)
-            return finish_selfplay(order, game, self._config)
-        return finish_match(order, game)
-
-
-def _networks_of(order: GameOrder) -> list[Network]:
-    """The different networks of a game, in an order that does not depend on colours."""
-    return sorted({order.black, order.white}, key=lambda network: (network.name, str(network.path)))
-
-
-def _table_key(order: GameOrder) -> tuple[object, ...]:
-    return order.config, order.length, tuple(_networks_of(order))
-
-
-@lru_cache(maxsize=_CONFIGS_KEPT)
-def _parse(text: str, is_selfplay: bool, length: int) -> SelfplayConfig | MatchConfig:
-    read = parse_selfplay if is_selfplay else parse_match
-    return read(text, data_board_len=length)
-
-
-def _max_visits(config: SelfplayConfig | MatchConfig) -> int:
-    if isinstance(config, SelfplayConfig):
-        return config.search.max_visits
-    return max(bot.max_visits for bot in config.bots)

@@ -486,6 +486,7 @@ def streams(path: Path, device: str, count: int, games: int, window: float) -> I
 
 def stream(path: Path, device: str, games: int, begin: float, window: float) -> Record:
     """Play in this process, and measure ``window`` seconds from ``begin`` (of the clock on the wall) on."""
+    from client.games.kinds import SELFPLAY
     from client.games.orders import GameOrder
     from client.games.stream import StreamControl, StreamStats, play_stream
     from client.networks import Network
@@ -503,7 +504,10 @@ def stream(path: Path, device: str, games: int, begin: float, window: float) -> 
     }
     text = config_text.overlay(default_text("selfplay", "7x7"), config_text.write(changes))
     network = Network("b6c96", path)
-    orders = (GameOrder(seed, text, network, network, 19) for seed in itertools.count(int(begin) + os.getpid()))
+    orders = (
+        GameOrder(seed=seed, kind=SELFPLAY, config=text, black=network, white=network, length=19)
+        for seed in itertools.count(int(begin) + os.getpid())
+    )
     stats, control, found = StreamStats(), StreamControl(), Record()
 
     uniform = device == "cpu-uniform"

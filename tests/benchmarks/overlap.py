@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch
 
+from client.games.kinds import SELFPLAY
 from client.games.orders import GameOrder
 from client.games.stream import StreamControl, StreamStats, play_stream
 from client.networks import Network
@@ -60,7 +61,12 @@ class OtherCore(OpenVinoBackend):
 
 def _evaluations_per_second(net: Net, text: str, edge: int, games: int, lanes: int) -> float:
     network = Network("untrained", None)
-    orders = iter([GameOrder(seed, text, network, network, edge) for seed in range(games)])
+    orders = iter(
+        [
+            GameOrder(seed=seed, kind=SELFPLAY, config=text, black=network, white=network, length=edge)
+            for seed in range(games)
+        ]
+    )
     stats = StreamStats()
     device = OtherCore(net, edge, lanes)
     evaluator = NetEvaluator(net, device, edge)

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from client.games import stream as stream_module
+from client.games import table as table_module
+from client.games.kinds import SELFPLAY
 from client.games.orders import FinishedGame, GameOrder
 from client.games.stream import StreamControl, StreamStats, play_stream
 from client.networks import Network
@@ -108,7 +109,12 @@ def selfplay_config(edge: int, full: int, cheap: int, turns: int) -> str:
 def _play(
     evaluator: KeptEvaluator, network: Network, text: str, edge: int, games: int
 ) -> tuple[list[FinishedGame], StreamStats]:
-    orders = iter([GameOrder(seed, text, network, network, edge) for seed in range(games)])
+    orders = iter(
+        [
+            GameOrder(seed=seed, kind=SELFPLAY, config=text, black=network, white=network, length=edge)
+            for seed in range(games)
+        ]
+    )
     stats, finished = StreamStats(), list[FinishedGame]()
     play_stream(
         lambda: next(orders, None),
@@ -126,7 +132,7 @@ def _play(
 def timed_parts(clock: Callable[[], float] = time.process_time) -> Iterator[dict[str, float]]:
     """Seconds of ``clock`` spent in the search's trees and features, and in the net, while this is open."""
     parts = new_parts()
-    with patch.object(stream_module, "SearchPool", timed_pool(clock, parts)):
+    with patch.object(table_module, "SearchPool", timed_pool(clock, parts)):
         yield parts
 
 

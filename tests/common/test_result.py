@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from common.go import play
 from common.go.points import BLACK, PASS, WHITE, point_at
 from common.go.result import resignation_text, result_text, winner_of
 from common.go.rules import Rules
-from common.go.start import GameStart
-from common.replay import Ending, ending, replay
+from common.go.start import GameStart, start_position
+from common.replay import Ending, ending
 
 
 def ending_with(komi: float, moves: tuple[tuple[int, int], ...] = ()) -> Ending:
     """The end of a game on 3x3 in which Black may play, and both pass."""
     turns = (*moves, (BLACK if len(moves) % 2 == 0 else WHITE, PASS), (WHITE if len(moves) % 2 == 0 else BLACK, PASS))
-    colours, points = zip(*turns, strict=True)
-    return ending(replay(GameStart(3, 3, Rules(komi=komi)), colours, points, length=3))
+    state, history = start_position(GameStart(3, 3, Rules(komi=komi)))
+    for colour, point in turns:
+        assert state["to_move"] == colour
+        assert play.play(state, history, point)
+    return ending(state, 3)
 
 
 def test_scores_as_text() -> None:

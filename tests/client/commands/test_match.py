@@ -14,9 +14,6 @@ import pytest
 from client.commands import local, match
 from client.commands import selfplay as command
 from client.commands.match import Score, elo
-from client.games.match_game import MatchGame
-from client.search.pool import SearchPool
-from common.parameters import parse_match
 from common.rows import read_npz
 from common.sgf import read, read_all
 from tests.client.games.evaluators import OpinionatedEvaluator
@@ -72,27 +69,6 @@ def test_nobody_resigns_where_that_is_off() -> None:
     text = match_text(bSizes=4, allowResignation=False)
     game = play(orders(1, text, NET, OTHER), load=lambda network, length: OneSided(length, 0.97))[0]
     assert not game.facts.resigned
-
-
-def test_each_side_searches_on_in_its_own_tree() -> None:
-    config = parse_match(match_text(maxVisits=30), data_board_len=7)
-    pools = [SearchPool(OpinionatedEvaluator(7), slots=1, max_visits=30) for _ in range(2)]
-    game = MatchGame(1, config, (0, 1))
-    assert not game.begin(pools, 0)
-    playouts = []
-    for turn in range(8):
-        pool = pools[turn % 2]
-        rounds = 0
-        finished: list[int] = []
-        while not finished:
-            finished = pool.step()
-            rounds += 1
-        playouts.append(rounds)
-        if game.on_searched(pools, 0):
-            break
-    assert {turn.visits for turn in game.turns} == {30}
-    assert playouts[0] == playouts[1] == 30
-    assert min(playouts[2:]) < 30  # the rest was there
 
 
 def options_of(module: Any, *words: object) -> argparse.Namespace:

@@ -61,19 +61,21 @@ def test_until_there_are_games_it_says_what_goes_on(activities: dict[str, str], 
 
 def test_afterwards_it_counts() -> None:
     screen = Screen()
-    totals = Totals(selfplay_games=5, match_games=2, rows=99, evaluations=6000, sent=6, activities={"a": "playing"})
+    totals = Totals(
+        games={"self-play": 5, "matches": 2}, rows=99, evaluations=6000, sent=6, activities={"a": "playing"}
+    )
     line = screen.after(60, totals)
-    assert line.startswith("7 games finished in 0.02 h (5 self-play with 99 rows, 2 matches)")
+    assert line.startswith("7 games finished in 0.02 h (5 self-play, 2 matches, 99 rows)")
     assert line.endswith("6 sent, 0 refused; 100 evaluations/s")
 
 
 def test_streams_that_stand_still_are_named_instead_of_a_speed_of_nothing() -> None:
     screen = Screen()
-    screen.after(60, Totals(selfplay_games=5, evaluations=6000))
-    totals = Totals(selfplay_games=5, evaluations=6000, activities={"cpu0": Activity.WAITING})
+    screen.after(60, Totals(games={"self-play": 5}, evaluations=6000))
+    totals = Totals(games={"self-play": 5}, evaluations=6000, activities={"cpu0": Activity.WAITING})
     assert screen.after(120, totals).endswith("0 refused; cpu0 waiting for games to play")
     # a child that was started again counts anew
-    totals = Totals(selfplay_games=5, evaluations=100, activities={"cpu0": Activity.COMPILING})
+    totals = Totals(games={"self-play": 5}, evaluations=100, activities={"cpu0": Activity.COMPILING})
     assert "-" not in screen.after(180, totals).partition("refused")[2]
 
 

@@ -101,7 +101,7 @@ def test_the_last_line_counts_every_game_that_was_sent(tmp_path: Path, monkeypat
     assert played.code == 0
     last = played.lines[-1]
     assert last.startswith("7 games finished in ")
-    assert "(6 self-play with 60 rows, 1 matches); 0 running, 0 to send, 7 sent, 0 refused" in last
+    assert "(6 self-play, 1 matches, 60 rows); 0 running, 0 to send, 7 sent, 0 refused" in last
 
 
 @pytest.mark.timeout(WITHIN_S)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from client.games.kinds import MATCH, SELFPLAY
 from client.games.orders import FinishedGame, GameOrder
+from client.games.playing import Playing, SearchOrder
 from client.games.stream import StreamControl, StreamStats, play_stream
+from client.games.table import found_by, start_search
 from client.networks import Loader, Network
+from client.search.pool import SearchPool
 from common import config_text
 from common.parameters import default_text
 from tests.client.games.evaluators import OpinionatedEvaluator
@@ -49,7 +53,14 @@ def _changed(base: str, tiny: dict[str, str], changes: dict[str, object]) -> str
 def orders(count: int, text: str, black: Network = NET, white: Network = NET, first_seed: int = 0) -> list[GameOrder]:
     """Games of ``text``, with one seed after the other."""
     return [
-        GameOrder(seed=first_seed + number, config=text, black=black, white=white, length=LENGTH)
+        GameOrder(
+            seed=first_seed + number,
+            kind=SELFPLAY if black == white else MATCH,
+            config=text,
+            black=black,
+            white=white,
+            length=LENGTH,
+        )
         for number in range(count)
     ]
 
@@ -73,3 +84,18 @@ def play(
         until_empty=True,
     )
     return sorted(finished, key=lambda game: game.order.seed)
+
+
+def searches_of(game: Playing, pools: list[SearchPool]) -> Iterator[tuple[SearchOrder, int, int | None]]:
+    """Play ``game`` in slot 0 of ``pools``, one of each seat: its searches, rounds of each, and the points played."""
+    while (search := game.next_search()) is not None:
+        pool = pools[search.seat]
+        start_search(pool, 0, search)
+        rounds = 1
+        while not pool.step():
+            rounds += 1
+        point = game.take(found_by(pool, 0, search))
+        if point is not None:
+            for each in pools:
+                each.advance(0, point)
+        yield search, rounds, point

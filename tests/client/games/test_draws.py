@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -65,28 +63,6 @@ def test_spread_of_komi() -> None:
     assert stdev(0, 0) == pytest.approx(9 / 19)
     assert stdev(1, 0) == pytest.approx(12 * 9 / 19)
     assert stdev(1, 1) == pytest.approx(45 * 9 / 19)
-
-
-def test_reduced_visits_of_the_specification() -> None:
-    reduced = partial(draws.reduced_search, base=600, least=100, threshold=0.9, lookback=3, least_weight=0.1)
-    for margins in ([0.0, 0.96, 0.97, 0.99], [-0.96, -0.97, -0.99]):
-        found = reduced(margins)
-        assert found is not None
-        assert found[0] == 420
-        assert found[1] == pytest.approx(0.676)
-    assert reduced([0.96, 0.97]) is None
-    assert reduced([0.96, 0.9, 0.97]) is None
-    assert reduced([0.96, -0.96, 0.97]) is None
-
-
-def test_resignation() -> None:
-    losing = [0.3] + [-0.91] * 5
-    assert draws.first_resignation_turn(81) == 17
-    assert draws.should_resign(losing, white_moved=True, threshold=-0.9, turns=5)
-    assert not draws.should_resign(losing, white_moved=False, threshold=-0.9, turns=5)
-    assert not draws.should_resign(losing, white_moved=True, threshold=-0.9, turns=6)
-    assert draws.should_resign([0.95] * 5, white_moved=False, threshold=-0.9, turns=5)
-    assert not draws.should_resign([-0.91] * 4, white_moved=True, threshold=-0.9, turns=5)
 
 
 def test_utilities_stay_in_range() -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from client.games.recorder import PlayedGame, TurnRecord, as_value, make_rows, scale_policy, value_sequence
+from client.games.recorder import (
+    PlayedGame,
+    TurnRecord,
+    as_value,
+    make_rows,
+    scale_policy,
+    value_sequence,
+    written_turns,
+)
 from common.derive import horizon_factors
 from common.go.points import BLACK, PASS, WHITE, point_at
 from common.go.rules import Rules
@@ -60,10 +68,14 @@ def three_moves() -> PlayedGame:
 
 def test_a_game_by_hand() -> None:
     game = three_moves()
-    end = ending(replay(game.start, game.colours, game.points, length=LENGTH))
+    copies = np.array([1, 2, 0])
+    turns = written_turns(game, copies)
+    assert list(turns) == [0, 1]
+    replayed = replay(game.start, game.colours, game.points, length=LENGTH, view=game.view, encoded_turns=turns)
+    end = ending(replayed.state, LENGTH)
     assert end.white_score == -7
     values = value_sequence(game, end)
-    rows = make_rows(game, end, values, np.array([1, 2, 0]), LENGTH, np.random.default_rng(3))
+    rows = make_rows(game, replayed, end, values, copies, np.random.default_rng(3))
     columns = rows.global_targets
     assert list(columns[:, G.TURN]) == [0, 1, 1]
     # a draw is worth a quarter to White: the score is a quarter lower

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from client.games.orders import FinishedGame
+from client.games.playing import Purpose
+from client.games.selfplay_game import WARM_UP_VISITS, SelfplayGame
+from client.search.pool import SearchPool
+from common.parameters import parse_selfplay
 from common.rows import GlobalTarget
 from common.sgf import read
 from common.sgf_record import MoveValues
-from tests.client.games.games import orders, play, selfplay_text
+from tests.client.games.evaluators import OpinionatedEvaluator
+from tests.client.games.games import orders, play, searches_of, selfplay_text
 
 G = GlobalTarget
 
@@ -82,6 +89,32 @@ def test_decided_games_are_searched_less() -> None:
         for value in values
         if value.visits == 10 and value.weight is not None and value.weight > 0.999
     )
+
+
+def test_each_search_has_its_purpose() -> None:
+    text = selfplay_text(
+        **PLAIN
+        | {"initGamesWithPolicy": True, "policyInitAreaProp": 0.2, "maxVisits": 20}
+        | {"reduceVisits": True, "reduceVisitsThreshold": 0.0, "reduceVisitsThresholdLookback": 1}
+        | {"reducedVisitsMin": 15}
+    )
+    pool = SearchPool(OpinionatedEvaluator(7), slots=1, max_visits=20)
+    game = SelfplayGame(3, parse_selfplay(text, data_board_len=7), 7)
+    searches = list(searches_of(game, [pool]))
+    purposes = [search.purpose for search, _, _ in searches]
+    assert set(purposes) == set(Purpose)
+    opening = purposes.count(Purpose.OPENING)
+    assert purposes[:opening] == [Purpose.OPENING] * opening
+    assert game.game.first_searched_turn == opening
+    for (search, rounds, point), (after, _, _) in pairwise(searches):
+        if search.purpose is Purpose.WARM_UP:
+            assert (search.visits, search.keep_tree, point) == (WARM_UP_VISITS, False, None)
+            assert (after.purpose, after.keep_tree) == (Purpose.TURN, True)
+            assert WARM_UP_VISITS < after.visits <= 20
+        else:
+            assert point is not None
+            assert rounds == search.visits or search.keep_tree
+    assert [point for _, _, point in searches if point is not None] == game.game.points
 
 
 def test_opening_moves_come_from_the_policy_and_are_no_rows() -> None:

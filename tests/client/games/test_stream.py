@@ -130,20 +130,6 @@ def test_finished_games_can_be_sent_between_processes() -> None:
     assert again.facts == game.facts
 
 
-def test_a_form_can_be_made_of_a_game() -> None:
-    games = play(orders(3, selfplay_text()))
-    game = next(game for game in games if game.rows is not None)
-    assert game.rows is not None
-    form = game.training_upload(run_url="http://a/run/", network_url="http://a/net/", job_id="7").to_form()
-    assert form["kg_game_uid"] == game.facts.uid
-    assert int(form["num_training_rows"]) == game.rows.count
-    assert form["gametype"] == "normal"
-    match = play(orders(1, match_text(), NET, OTHER))[0]
-    rating = match.rating_upload(run_url="http://a/run/", black_url="http://a/x/", white_url="http://a/y/", job_id=None)
-    assert rating.to_form()["extra_metadata"] == "{}"
-    assert rating.black_network == "http://a/x/"
-
-
 class Stopping:
     """A source without end that presses a button after so many games were started."""
 

@@ -1,0 +1,39 @@
+"""The games of a job, as a stream plays them."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from client.contribute.messages import Job
+from client.contribute.task_kinds import config_of, kind_of
+from client.games.orders import GameOrder
+from client.networks import Network
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobOrder(GameOrder):
+    """A game of a job, which says where it goes afterwards."""
+
+    job: Job
+
+
+def orders_of(job: Job) -> list[JobOrder]:
+    """The games of a job; the colours alternate, beginning with the job's own."""
+    kind, draws = kind_of(job.task), random.Random(job.seed)
+    pair = [Network(network.name, job.networks[network.name]) for network in kind.networks(job.task)]
+    orders = []
+    for number in range(job.games):
+        black, white = pair if number % 2 == 0 else pair[::-1]
+        orders.append(
+            JobOrder(
+                seed=draws.getrandbits(63),
+                kind=kind.game,
+                config=config_of(job.task, number),
+                black=black,
+                white=white,
+                length=job.length,
+                job=job,
+            )
+        )
+    return orders

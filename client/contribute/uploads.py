@@ -1,0 +1,69 @@
+"""The upload of a finished game: its form, its files, and where it goes. Specification: contribute-protocol.md 8, 9."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from client.contribute.messages import Job
+from client.contribute.task_kinds import networks_of
+from common import wire
+from common.rows import to_npz
+
+if TYPE_CHECKING:  # slow to import, and the parent has no finished games
+    from client.games.orders import FinishedGame
+    from common.audit import GameFacts
+
+
+@dataclass(frozen=True)
+class UploadKind:
+    """A kind of games on the wire."""
+
+    path: str  # of the server
+    form: type[wire.GameUpload]
+    games: str  # what the volunteer reads of them
+
+
+UPLOAD_KINDS: Final = {
+    "training": UploadKind(wire.PATH_TRAINING_GAMES, wire.TrainingGameUpload, "self-play"),
+    "rating": UploadKind(wire.PATH_RATING_GAMES, wire.RatingGameUpload, "matches"),
+}
+"""By `client.games.kinds.GameKind.upload`, which the spool writes down with each game."""
+
+
+def upload_parts(game: FinishedGame, job: Job) -> tuple[dict[str, str], dict[str, tuple[str, bytes]]]:
+    """Form fields and files of a finished game's upload."""
+    uid = game.facts.uid
+    networks = networks_of(job.task)
+    fields: dict[str, Any] = _fields_of(game.facts) | {
+        "run": job.task.run.url,
+        "black_network": networks[game.order.black.name].url or "",
+        "white_network": networks[game.order.white.name].url or "",
+        "job_id": job.task.job_id,
+    }
+    files = {"sgf_file": (f"{uid}.sgf", game.sgf.encode())}
+    if game.rows is not None:
+        fields["num_training_rows"] = game.rows.count
+        files["training_data_file"] = (f"{uid}.npz", to_npz(game.rows))
+    return UPLOAD_KINDS[game.order.kind.upload].form(**fields).to_form(), files
+
+
+def _fields_of(facts: GameFacts) -> dict[str, Any]:
+    """What both kinds of upload tell of a game."""
+    extra: dict[str, Any] = {}
+    if facts.draw_white_wins is not None:
+        extra["draw_equivalent_wins_for_white"] = facts.draw_white_wins
+    return {
+        "board_size_x": facts.x_size,
+        "board_size_y": facts.y_size,
+        "handicap": facts.handicap,
+        "komi": facts.rules.komi,
+        "gametype": wire.form_game_type(facts.game_type),
+        "rules": facts.rules.to_json(komi=False, compact=True),
+        "extra_metadata": extra,
+        "winner": facts.winner,
+        "score": facts.score,
+        "resigned": facts.resigned,
+        "game_length": facts.game_length,
+        "kg_game_uid": facts.uid,
+    }

@@ -1,0 +1,108 @@
+"""The kinds of games that can be played, and all that differs between them: one table.
+
+Whoever reads texts needs none of what plays, which is slow to import: it is imported when the first game is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from common.parameters import MatchConfig, SelfplayConfig, TextKind, parse_match, parse_selfplay
+
+if TYPE_CHECKING:
+    from client.games.orders import FinishedGame, GameOrder
+    from client.games.playing import Playing
+    from common.audit_report import Findings
+    from nets.evaluation.batch import Evaluator
+
+_Config = TypeVar("_Config")
+
+
+@dataclass(frozen=True)
+class GameKind(Generic[_Config]):
+    """A kind of games; all functions are those of a module, so that orders can be sent between processes."""
+
+    name: str
+    text: TextKind
+    """The configuration text that comes with the project for it."""
+    seats: int
+    """1: Black's network plays both sides; 2: Black's and White's play."""
+    gives_rows: bool
+    upload: str
+    """Which of the two kinds of games the wire knows it is: ``training`` or ``rating``."""
+    parse: Callable[[str, int], _Config]
+    """A configuration from its text, for tensors of an edge; `common.config_text.ConfigError`: it cannot be played."""
+    max_visits: Callable[[_Config], int]
+    """Of the largest search."""
+    make_game: Callable[[GameOrder, _Config, Sequence[Evaluator]], Playing]
+    """A game to play, with the evaluators of its seats."""
+    audit: Callable[[FinishedGame], Findings]
+    """What the server's audit will find."""
+
+
+def _parse_selfplay(text: str, length: int) -> SelfplayConfig:
+    return parse_selfplay(text, data_board_len=length)
+
+
+def _selfplay_visits(config: SelfplayConfig) -> int:
+    return config.search.max_visits
+
+
+def _selfplay_game(order: GameOrder, config: SelfplayConfig, evaluators: Sequence[Evaluator]) -> Playing:
+    from client.games.selfplay_game import SelfplayGame
+
+    return SelfplayGame(order.seed, config, order.length, pass_alive_suicide=evaluators[0].pass_alive_suicide)
+
+
+def _audit_selfplay(game: FinishedGame) -> Findings:
+    from common.audit import audit_training_game
+
+    assert game.rows is not None
+    return audit_training_game(game.sgf, game.rows, game.facts, parse_selfplay(game.order.config))
+
+
+def _parse_match(text: str, length: int) -> MatchConfig:
+    return parse_match(text, data_board_len=length)
+
+
+def _match_visits(config: MatchConfig) -> int:
+    return max(bot.max_visits for bot in config.bots)
+
+
+def _match_game(order: GameOrder, config: MatchConfig, evaluators: Sequence[Evaluator]) -> Playing:
+    from client.games.match_game import MatchGame
+
+    return MatchGame(order.seed, config, order.bots)
+
+
+def _audit_match(game: FinishedGame) -> Findings:
+    from common.audit import audit_rating_game
+
+    return audit_rating_game(game.sgf, game.facts, parse_match(game.order.config))
+
+
+SELFPLAY: Final = GameKind(
+    name="selfplay",
+    text="selfplay",
+    seats=1,
+    gives_rows=True,
+    upload="training",
+    parse=_parse_selfplay,
+    max_visits=_selfplay_visits,
+    make_game=_selfplay_game,
+    audit=_audit_selfplay,
+)
+MATCH: Final = GameKind(
+    name="match",
+    text="gating",
+    seats=2,
+    gives_rows=False,
+    upload="rating",
+    parse=_parse_match,
+    max_visits=_match_visits,
+    make_game=_match_game,
+    audit=_audit_match,
+)
+KINDS: Final[tuple[GameKind[Any], ...]] = (SELFPLAY, MATCH)

@@ -1,0 +1,45 @@
+"""What is sent of a finished game: form and files by its kind."""
+
+from __future__ import annotations
+
+from client.contribute.job_orders import orders_of
+from client.contribute.uploads import UPLOAD_KINDS, upload_parts
+from client.games.kinds import KINDS
+from common.rows import read_npz
+from tests.client.contribute.jobs import rating_job, selfplay_job
+from tests.client.games.games import match_text, play, selfplay_text
+
+
+def test_a_game_of_self_play_goes_with_its_rows() -> None:
+    job = selfplay_job(selfplay_text(), 3)
+    game = next(game for game in play(orders_of(job)) if game.rows is not None)
+    assert game.rows is not None
+    fields, files = upload_parts(game, job)
+    uid = game.facts.uid
+    assert fields["kg_game_uid"] == uid
+    assert int(fields["num_training_rows"]) == game.rows.count
+    assert fields["gametype"] == "normal"
+    assert fields["job_id"] == "7"
+    assert fields["run"] == "http://a/run/"
+    assert fields["white_network"] == fields["black_network"] == "http://a/net-a/"
+    assert "draw_equivalent_wins_for_white" in fields["extra_metadata"]
+    assert files["sgf_file"] == (f"{uid}.sgf", game.sgf.encode())
+    name, content = files["training_data_file"]
+    assert name == f"{uid}.npz"
+    assert read_npz(content).count == game.rows.count
+
+
+def test_a_game_of_a_match_says_who_had_which_colour() -> None:
+    job = rating_job(match_text(), 2)
+    for game in play(orders_of(job)):
+        fields, files = upload_parts(game, job)
+        assert fields["black_network"] == f"http://a/{game.order.black.name}/"
+        assert fields["white_network"] == f"http://a/{game.order.white.name}/"
+        assert fields["extra_metadata"] == "{}"
+        assert "job_id" not in fields
+        assert "num_training_rows" not in fields
+        assert list(files) == ["sgf_file"]
+
+
+def test_every_kind_of_games_can_be_sent() -> None:
+    assert {kind.upload for kind in KINDS} == set(UPLOAD_KINDS)
