@@ -1,7 +1,7 @@
 """The random draws that make up a game: sizes, komi, per-game constants, opening moves.
 
-Each function takes its numbers and the game's own generator, so a game follows from its seed alone. Knows nothing of
-configuration texts, boards or searches. Specification: selfplay.md 3-5.
+Each function takes its numbers and a generator of `client.games.chance`, so a game follows from its seed alone. Knows
+nothing of configuration texts, boards or searches. Specification: selfplay.md 3-5.
 """
 
 from __future__ import annotations

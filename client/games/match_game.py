@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
+from client.games.chance import Draw, generator, search_seed
 from client.games.decided import first_resignation_turn, should_resign
 from client.games.finish import MatchTurn, finish_match
 from client.games.game import GameInProgress
@@ -37,9 +36,10 @@ class MatchGame:
         self._match = config.match
         self._bots = [config.bots[bot] for bot in bots]
         self._records = [to_record(bot) for bot in self._bots]
-        self.random = np.random.default_rng(seed)
-        self.hash_words = draw_hash(self.random)
-        setup = new_game(config.init, self._bots[0], None, self.random)
+        self._seed = seed
+        random = generator(seed, 0, Draw.SETUP)
+        self.hash_words = draw_hash(random)
+        setup = new_game(config.init, self._bots[0], None, random)
         self.game = GameInProgress(setup.start, config.match.max_moves_per_game, PlayerView(setup.draw_white_wins))
         self.turns: list[MatchTurn] = []
         self.resigned_by: int | None = None  # colour
@@ -58,7 +58,7 @@ class MatchGame:
             history=game.history,
             parameters=self._records[seat],
             visits=self._bots[seat].max_visits,
-            seed=int(self.random.integers(1 << 63)),
+            seed=search_seed(self._seed, game.turn, Purpose.TURN),
             keep_tree=True,
         )
 

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from client.games import draws
+from client.games.chance import Draw, coin, generator, search_seed
 from client.games.decided import reduced_search
 from client.games.finish import finish_selfplay
 from client.games.game import GameInProgress
@@ -59,10 +60,11 @@ class SelfplayGame:
     def __init__(self, seed: int, config: SelfplayConfig, length: int, *, pass_alive_suicide: bool = False) -> None:
         self._config = config
         self._length = length
-        self.random = np.random.default_rng(seed)
-        self.hash_words = draw_hash(self.random)
-        setup = new_game(config.init, config.search, config.selfplay, self.random)
-        self._stops_early = draws.coin(self.random, EARLY_END_PROB)
+        self._seed = seed
+        random = generator(seed, 0, Draw.SETUP)
+        self.hash_words = draw_hash(random)
+        setup = new_game(config.init, config.search, config.selfplay, random)
+        self._stops_early = draws.coin(random, EARLY_END_PROB)
         search = replace(
             config.search,
             no_result_utility_for_white=setup.no_result_utility,
@@ -106,7 +108,9 @@ class SelfplayGame:
 
     def finish(self, order: GameOrder) -> FinishedGame:
         """SGF, rows and facts of the game."""
-        return finish_selfplay(order, self._played(), self.game, self._config.selfplay, self.random)
+        return finish_selfplay(
+            order, self._played(), self.game, self._config.selfplay, generator(self._seed, 0, Draw.ROWS)
+        )
 
     def _search(self, *, keep_tree: bool) -> SearchOrder:
         """A search of the present position for the present purpose."""
@@ -118,7 +122,7 @@ class SelfplayGame:
             history=self.game.history,
             parameters=self._plain_record if limits.is_cheap else self._full_record,
             visits=WARM_UP_VISITS if self._purpose is Purpose.WARM_UP else limits.visits,
-            seed=int(self.random.integers(1 << 63)),
+            seed=search_seed(self._seed, self.game.turn, self._purpose),
             keep_tree=keep_tree,
             lcb=False,
             policy_target=self._purpose is Purpose.TURN,
@@ -127,7 +131,7 @@ class SelfplayGame:
     def _choose_limits(self) -> TurnLimits:
         """Playout cap randomisation and decided games (selfplay.md 7, step 2)."""
         options, base = self._config.selfplay, self._config.search.max_visits
-        if draws.coin(self.random, options.cheap_search_prob):
+        if coin(self._seed, self.game.turn, Draw.LIMITS, options.cheap_search_prob):
             visits, weight = min(base, options.cheap_search_visits), options.cheap_search_target_weight
             return TurnLimits(visits, weight, is_cheap=weight == 0, is_altered=weight > 0)
         if options.reduce_visits:
@@ -145,7 +149,8 @@ class SelfplayGame:
 
     def _opening_move(self, found: Found) -> int:
         temperature = self._config.selfplay.policy_init_area_temperature
-        position = draws.opening_position(found.result.raw_policy, temperature, self.random)
+        random = generator(self._seed, self.game.turn, Draw.OPENING_MOVE)
+        position = draws.opening_position(found.result.raw_policy, temperature, random)
         return int(point_of(position, self._length))
 
     def _searched_move(self, found: Found) -> int:

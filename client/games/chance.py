@@ -1,0 +1,57 @@
+"""Random draws of a game by what they are for: each follows from the game's seed, the turn and the purpose alone.
+
+So a game that is forked, or saved and gone on with, draws what it would have drawn, without the state of a generator.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+
+from client.games.playing import Purpose
+from client.search.rng import philox
+from common.kernels import njit
+
+
+class Draw(IntEnum):
+    """What is drawn; the turn is 0 where a whole game is meant."""
+
+    SETUP = 0
+    """Name, board, rules, komi, utilities, length of the opening, and whether the game stops early."""
+    LIMITS = 1
+    """How a turn is searched."""
+    OPENING_MOVE = 2
+    ROWS = 3
+    """Copies of rows, and what differs between them."""
+    SEARCH = 16
+    """And on: the seeds of searches, one stream for each `Purpose`."""
+
+
+_MASK: Final = np.uint64(0xFFFFFFFF)
+_HALF: Final = np.uint64(32)
+_DRAWS_PER_UNIT: Final = 2.0**-64
+
+
+def generator(seed: int, turn: int, draw: Draw) -> np.random.Generator:
+    """A generator for many draws."""
+    return np.random.default_rng([seed, turn, draw])
+
+
+def search_seed(seed: int, turn: int, purpose: Purpose) -> int:
+    """The seed of a turn's search for ``purpose``, 64 bits."""
+    return int(_bits(np.uint64(seed), np.uint64(turn), np.uint64(Draw.SEARCH + purpose)))
+
+
+def coin(seed: int, turn: int, draw: Draw, probability: float) -> bool:
+    """True with ``probability``; the only draw of its stream."""
+    return int(_bits(np.uint64(seed), np.uint64(turn), np.uint64(draw))) * _DRAWS_PER_UNIT < probability
+
+
+@njit(cache=True, nogil=True)
+def _bits(seed: Any, turn: Any, draw: Any) -> Any:
+    """The first 64 bits of a stream, as np.uint64; all arguments are np.uint64."""
+    zero = seed ^ seed
+    w0, w1, _w2, _w3 = philox(turn, draw, zero, zero, seed & _MASK, seed >> _HALF)
+    return (w1 << _HALF) | w0
