@@ -5,17 +5,16 @@ Specification: selfplay.md 8, 10; contribute-protocol.md 8.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from client.games.game import GameInProgress
+from client.games.game import Game, Notes, PlayedGame, played_game
 from client.games.orders import FinishedGame, GameOrder
-from client.games.recorder import PlayedGame, TurnRecord, as_value, make_rows, value_sequence, weigh, written_turns
+from client.games.recorder import SelfplayGame, TurnRecord, as_value, make_rows, value_sequence, weigh, written_turns
 from common.audit import UNFINISHED, GameFacts
-from common.go.points import PASS, WHITE, x_of, y_of
+from common.go.points import EMPTY, PASS, WHITE, x_of, y_of
 from common.go.result import resignation_text
 from common.parameters import SelfplayParameters
 from common.replay import Ending, Replay, ending, replay
@@ -49,13 +48,14 @@ class _Result:
 
 def finish_selfplay(
     order: GameOrder,
-    played: PlayedGame,
-    progress: GameInProgress,
+    game: Game,
+    notes: Notes[TurnRecord],
     parameters: SelfplayParameters,
     random: np.random.Generator,
 ) -> FinishedGame:
     """SGF, rows and facts of a game of self-play."""
-    end = ending(progress.state, order.length)
+    played = played_game(game, notes)
+    end = ending(game["state"], order.length)
     values = value_sequence(played, end)
     weighing = weigh(played, values, parameters, random)
     turns = written_turns(played, weighing.copies)
@@ -67,26 +67,21 @@ def finish_selfplay(
     comments = [
         _values(turn, weight=float(weight)) for turn, weight in zip(played.turns, weighing.unrounded, strict=True)
     ]
-    record = _record(order, progress, replayed, comments, result, played.hash_words)
+    record = _record(order, played, replayed, comments, result)
     return FinishedGame(order, _facts(order, record, result, played, rows), write(record), rows, result.leader)
 
 
-def finish_match(
-    order: GameOrder,
-    progress: GameInProgress,
-    turns: Sequence[MatchTurn],
-    resigned_by: int | None,
-    hash_words: tuple[int, int],
-) -> FinishedGame:
-    """SGF and facts of a match game, in which the player ``resigned_by`` gave up."""
-    replayed = replay(progress.start, progress.colours, progress.points, length=order.length, view=progress.view)
-    comments = [_values(turn, weight=None) for turn in turns]
-    if resigned_by is None:
-        result = _result(ending(progress.state, order.length), stopped=progress.hit_move_limit)
+def finish_match(order: GameOrder, game: Game, notes: Notes[MatchTurn], resigned_by: int) -> FinishedGame:
+    """SGF and facts of a match game, in which the player ``resigned_by`` gave up, or nobody if that is EMPTY."""
+    played = played_game(game, notes)
+    replayed = replay(played.start, played.colours, played.points, length=order.length, view=played.view)
+    comments = [_values(turn, weight=None) for turn in played.turns]
+    if resigned_by == EMPTY:
+        result = _result(ending(game["state"], order.length), stopped=played.hit_move_limit)
     else:
         winner = "B" if resigned_by == WHITE else "W"
         result = _Result(resignation_text(winner), winner, 0.0, resigned=True, leader=winner)
-    record = _record(order, progress, replayed, comments, result, hash_words)
+    record = _record(order, played, replayed, comments, result)
     return FinishedGame(order, _facts(order, record, result, None, None), write(record), None, result.leader)
 
 
@@ -103,21 +98,18 @@ def _values(turn: TurnRecord | MatchTurn, weight: float | None) -> MoveValues:
 
 def _record(
     order: GameOrder,
-    progress: GameInProgress,
+    played: PlayedGame[Any],
     replayed: Replay,
     comments: list[MoveValues],
     result: _Result,
-    hash_words: tuple[int, int],
 ) -> GameRecord:
     """The record; the move upon which a player resigned is left out, its values are kept."""
-    start, first = progress.start, progress.first_searched_turn
+    start, first = played.start, played.first_turn
     values_of_turn: list[MoveValues | None] = [None] * first
     values_of_turn += comments
     moves = tuple(
         _move(colour, point, values, replayed, turn)
-        for turn, (colour, point, values) in enumerate(
-            zip(progress.colours, progress.points, values_of_turn, strict=True)
-        )
+        for turn, (colour, point, values) in enumerate(zip(played.colours, played.points, values_of_turn, strict=True))
     )
     record = GameRecord(
         x_size=start.x_size,
@@ -128,7 +120,7 @@ def _record(
         moves=moves[:-1] if result.resigned else moves,
         result=result.text,
         resignation=comments[-1] if result.resigned else None,
-        info=StartInfo(start_turn=first, game_hash=_hash_text(hash_words), game_type=GAME_TYPE),
+        info=StartInfo(start_turn=first, game_hash=_hash_text(played.hash_words), game_type=GAME_TYPE),
         beginner=start.to_move,
     )
     return replace(record, handicap=record.counted_handicap())
@@ -148,7 +140,7 @@ def _hash_text(words: tuple[int, int]) -> str:
 
 
 def _facts(
-    order: GameOrder, record: GameRecord, result: _Result, played: PlayedGame | None, rows: Rows | None
+    order: GameOrder, record: GameRecord, result: _Result, played: SelfplayGame | None, rows: Rows | None
 ) -> GameFacts:
     assert record.info is not None
     return GameFacts(

@@ -1,71 +1,155 @@
-"""A game in progress: its record so far, its live position, and how it ends.
+"""A running game as one record without Python objects: its moves, its live position, and how it ends.
 
+The records of many games lie in one array, and each can be copied by its bytes, gone on with elsewhere, and read by
+kernels. A kind of games adds its own fields (`game_dtype`); the functions here read and write those that all have.
 Knows the rules only through the kernels of `common.go`. Which move is played, and by what search, is decided in
-`client.games.selfplay_game` and `client.commands.match`. Specification: selfplay.md 7.
+`client.games.selfplay_game` and `client.games.match_game`. Specification: selfplay.md 7.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from common.go import play
+import numpy as np
+import numpy.typing as npt
+
+from common.go import play, scoring
 from common.go.passalive import AREA_SCRATCH
-from common.go.points import NUM_POINTS, WHITE
-from common.go.scoring import all_pass_alive
-from common.go.start import PLAIN_VIEW, GameStart, PlayerView, start_position
+from common.go.points import NUM_POINTS
+from common.go.start import GameStart, PlayerView, start_position
+from common.go.state import HISTORY, STATE
 from common.replay import MAX_TURNS
 
+_Turn = TypeVar("_Turn")
 
-class GameInProgress:
-    """Record and position of one game.
+Game = np.void
+"""One record of a `game_dtype`: ``games[slot]``."""
 
-    Args:
-        start: the game before its first move.
-        max_searched_moves: the game is stopped after so many searched moves (`start_searching` begins their count).
-        view: what its player sees in its own way.
+
+def game_dtype(*fields: tuple[Any, ...]) -> np.dtype[np.void]:
+    """The records of a kind of games: what all games have, and ``fields`` of the kind's own."""
+    common: list[tuple[Any, ...]] = [
+        ("state", STATE),
+        ("history", HISTORY),
+        ("seed", np.uint64),  # of all that is drawn
+        ("hash_words", np.uint64, 2),  # that name the game
+        ("max_searched_moves", np.int32),  # the game is stopped after so many
+        ("turn", np.int32),  # moves played so far
+        ("first_searched_turn", np.int32),  # those before it are of the opening
+        ("colours", np.int8, MAX_TURNS),  # who moved, at turns below ``turn``
+        ("points", np.int16, MAX_TURNS),  # what was played there
+        ("win_losses", np.float64, MAX_TURNS),  # win minus loss of White by the searches, from first_searched_turn on
+    ]
+    return np.dtype([*common, *fields], align=True)
+
+
+@dataclass(frozen=True)
+class Notes(Generic[_Turn]):
+    """What is kept of a running game beside its record, as Python's objects, since only its end needs it.
+
+    A start may hold any number of stones and moves, and what a search said is as large as the net's board and the
+    number of moves that it tried. Nothing in them decides how the game goes on.
     """
 
-    def __init__(self, start: GameStart, max_searched_moves: int, view: PlayerView = PLAIN_VIEW) -> None:
-        self.start, self.view = start, view
-        self.state, self.history = start_position(start, view)
-        self.colours: list[int] = []
-        self.points: list[int] = []
-        self.first_searched_turn = 0
-        self._max_searched_moves = max_searched_moves
-        self._area = np.zeros(NUM_POINTS, np.int8)
-        self._scratch = np.zeros(1, AREA_SCRATCH)[0]
+    start: GameStart
+    view: PlayerView
+    turns: list[_Turn] = field(default_factory=list)  # what each searched turn's search said
 
-    @property
-    def turn(self) -> int:
-        """Moves played so far."""
-        return len(self.points)
 
-    @property
-    def white_to_move(self) -> bool:
-        """Whether White is on turn."""
-        return bool(self.state["to_move"] == WHITE)
+@dataclass(frozen=True)
+class PlayedGame(Generic[_Turn]):
+    """A game that is over, ready to be recorded."""
 
-    @property
-    def is_over(self) -> bool:
-        """The rules have ended the game."""
-        return bool(self.state["finished"])
+    start: GameStart
+    view: PlayerView
+    colours: list[int]  # [n]
+    points: list[int]  # [n]
+    first_turn: int  # moves of the opening; turns[i] is the search before move first_turn + i
+    turns: list[_Turn]  # [n - first_turn]
+    hash_words: tuple[int, int]
+    hit_move_limit: bool
 
-    @property
-    def hit_move_limit(self) -> bool:
-        """The game has to be stopped as it stands; the record may also be full before the limit is reached."""
-        searched = self.turn - self.first_searched_turn
-        return not self.is_over and (searched >= self._max_searched_moves or self.turn >= MAX_TURNS)
 
-    def all_pass_alive(self) -> bool:
-        """Every point of the board is decided (rules.md 4.3)."""
-        return bool(all_pass_alive(self.state, self._area, self._scratch))
+class AliveScratch(NamedTuple):
+    """Working space of `all_pass_alive`; contents mean nothing between calls."""
 
-    def start_searching(self) -> None:
-        """The opening is over; the moves from here on count towards the move limit."""
-        self.first_searched_turn = self.turn
+    area: npt.NDArray[np.int8]  # [NUM_POINTS]
+    regions: np.void  # AREA_SCRATCH
 
-    def play(self, point: int) -> None:
-        """Play a legal move or pass for the player to move."""
-        self.colours.append(int(self.state["to_move"]))
-        self.points.append(point)
-        play.play(self.state, self.history, point)
+
+def new_alive_scratch() -> AliveScratch:
+    """Working space for the games of one thread."""
+    return AliveScratch(np.zeros(NUM_POINTS, np.int8), np.zeros(1, AREA_SCRATCH)[0])
+
+
+def begin_game(
+    game: Game,
+    start: GameStart,
+    view: PlayerView,
+    *,
+    seed: int,
+    hash_words: tuple[int, int],
+    max_searched_moves: int,
+) -> None:
+    """Set the fields that all games have, whatever the record held before.
+
+    Args:
+        game: changed in place.
+        start: the game before its first move.
+        view: what its player sees in its own way.
+        seed: of all that is drawn, below 2^64.
+        hash_words: two 64-bit words that name the game.
+        max_searched_moves: the game is stopped after so many moves from its first searched turn on.
+    """
+    game["state"], game["history"] = start_position(start, view)
+    game["seed"], game["hash_words"], game["max_searched_moves"] = seed, hash_words, max_searched_moves
+    game["turn"] = game["first_searched_turn"] = 0
+
+
+def is_over(game: Game) -> bool:
+    """The rules have ended the game."""
+    return bool(game["state"]["finished"])
+
+
+def hit_move_limit(game: Game) -> bool:
+    """The game has to be stopped as it stands; the record may also be full before the limit is reached."""
+    turn = game["turn"]
+    is_long = turn - game["first_searched_turn"] >= game["max_searched_moves"] or turn >= MAX_TURNS
+    return bool(is_long and not is_over(game))
+
+
+def all_pass_alive(game: Game, scratch: AliveScratch) -> bool:
+    """Every point of the board is decided (rules.md 4.3)."""
+    return bool(scoring.all_pass_alive(game["state"], scratch.area, scratch.regions))
+
+
+def recent_win_losses(game: Game, count: int) -> list[float]:
+    """Win minus loss of White at the last ``count`` searched turns, the newest last; fewer if there are not so many."""
+    turn = int(game["turn"])
+    recent: list[float] = game["win_losses"][max(turn - count, int(game["first_searched_turn"])) : turn].tolist()
+    return recent
+
+
+def play_move(game: Game, point: int) -> None:
+    """Play a legal move or pass for the player to move."""
+    turn, state = game["turn"], game["state"]
+    game["colours"][turn] = state["to_move"]
+    game["points"][turn] = point
+    game["turn"] = turn + 1
+    play.play(state, game["history"], point)
+
+
+def played_game(game: Game, notes: Notes[_Turn]) -> PlayedGame[_Turn]:
+    """A game that is over, from its record and its notes."""
+    low, high = game["hash_words"].tolist()
+    return PlayedGame(
+        start=notes.start,
+        view=notes.view,
+        colours=game["colours"][: game["turn"]].tolist(),
+        points=game["points"][: game["turn"]].tolist(),
+        first_turn=int(game["first_searched_turn"]),
+        turns=notes.turns,
+        hash_words=(low, high),
+        hit_move_limit=hit_move_limit(game),
+    )

@@ -1,6 +1,6 @@
 """The kinds of games that can be played, and all that differs between them: one table.
 
-Whoever reads texts needs none of what plays, which is slow to import: it is imported when the first game is made.
+Whoever reads texts needs none of what plays, which is slow to import: it is imported when the first games are made.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from common.parameters import MatchConfig, SelfplayConfig, TextKind, parse_match, parse_selfplay
 
 if TYPE_CHECKING:
-    from client.games.orders import FinishedGame, GameOrder
-    from client.games.playing import Playing
+    from client.games.orders import FinishedGame
+    from client.games.playing import Games
     from common.audit_report import Findings
     from nets.evaluation.batch import Evaluator
 
@@ -36,8 +36,8 @@ class GameKind(Generic[_Config]):
     """A configuration from its text, for tensors of an edge; `common.config_text.ConfigError`: it cannot be played."""
     max_visits: Callable[[_Config], int]
     """Of the largest search."""
-    make_game: Callable[[GameOrder, _Config, Sequence[Evaluator]], Playing]
-    """A game to play, with the evaluators of its seats."""
+    make_games: Callable[[_Config, Sequence[Evaluator], int], Games]
+    """Room for so many games at once, with the evaluators of the networks that play in them."""
     audit: Callable[[FinishedGame], Findings]
     """What the server's audit will find."""
 
@@ -50,10 +50,11 @@ def _selfplay_visits(config: SelfplayConfig) -> int:
     return config.search.max_visits
 
 
-def _selfplay_game(order: GameOrder, config: SelfplayConfig, evaluators: Sequence[Evaluator]) -> Playing:
-    from client.games.selfplay_game import SelfplayGame
+def _selfplay_games(config: SelfplayConfig, evaluators: Sequence[Evaluator], capacity: int) -> Games:
+    from client.games.selfplay_game import SelfplayGames
 
-    return SelfplayGame(order.seed, config, order.length, pass_alive_suicide=evaluators[0].pass_alive_suicide)
+    net = evaluators[0]
+    return SelfplayGames(config, capacity, net.length, pass_alive_suicide=net.pass_alive_suicide)
 
 
 def _audit_selfplay(game: FinishedGame) -> Findings:
@@ -71,10 +72,10 @@ def _match_visits(config: MatchConfig) -> int:
     return max(bot.max_visits for bot in config.bots)
 
 
-def _match_game(order: GameOrder, config: MatchConfig, evaluators: Sequence[Evaluator]) -> Playing:
-    from client.games.match_game import MatchGame
+def _match_games(config: MatchConfig, evaluators: Sequence[Evaluator], capacity: int) -> Games:
+    from client.games.match_game import MatchGames
 
-    return MatchGame(order.seed, config, order.bots)
+    return MatchGames(config, capacity)
 
 
 def _audit_match(game: FinishedGame) -> Findings:
@@ -91,7 +92,7 @@ SELFPLAY: Final = GameKind(
     upload="training",
     parse=_parse_selfplay,
     max_visits=_selfplay_visits,
-    make_game=_selfplay_game,
+    make_games=_selfplay_games,
     audit=_audit_selfplay,
 )
 MATCH: Final = GameKind(
@@ -102,7 +103,7 @@ MATCH: Final = GameKind(
     upload="rating",
     parse=_parse_match,
     max_visits=_match_visits,
-    make_game=_match_game,
+    make_games=_match_games,
     audit=_audit_match,
 )
 KINDS: Final[tuple[GameKind[Any], ...]] = (SELFPLAY, MATCH)

@@ -1,87 +1,127 @@
-"""One match game between two networks, move by move: each side keeps its own tree, and may resign.
+"""Match games between two networks, move by move: each side keeps its own tree, and may resign.
 
-The counterpart of `client.games.selfplay_game`, which is one game of self-play. Specification: selfplay.md 7, 9.
+The counterpart of `client.games.selfplay_game`. Specification: selfplay.md 7, 9.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
+
+import numpy as np
 
 from client.games.chance import Draw, generator, search_seed
 from client.games.decided import first_resignation_turn, should_resign
 from client.games.finish import MatchTurn, finish_match
-from client.games.game import GameInProgress
+from client.games.game import (
+    Game,
+    Notes,
+    all_pass_alive,
+    begin_game,
+    game_dtype,
+    hit_move_limit,
+    is_over,
+    new_alive_scratch,
+    play_move,
+    recent_win_losses,
+)
 from client.games.orders import FinishedGame, GameOrder
 from client.games.playing import Found, Purpose, SearchOrder
 from client.games.setup import draw_hash, new_game
 from client.search.parameters import to_record
-from common.go.points import WHITE
+from common.go.points import EMPTY, WHITE
 from common.go.start import PlayerView
 from common.parameters import MatchConfig
 
 BLACK_SEAT: Final = 0
 WHITE_SEAT: Final = 1
 
+MATCH_GAME: Final = game_dtype(
+    ("bots", np.int32, 2),  # by seat, which of the configuration
+    ("resigned_by", np.int8),  # a colour; EMPTY: nobody
+)
 
-class MatchGame:
-    """A game between two networks.
+
+class MatchGames:
+    """Games between two networks; see `client.games.playing.Games`.
 
     Args:
-        seed: everything random follows from it.
         config: how to set up and play.
-        bots: which bot of the configuration is Black, which White.
+        capacity: most games at once.
     """
 
-    def __init__(self, seed: int, config: MatchConfig, bots: tuple[int, int]) -> None:
-        self._match = config.match
-        self._bots = [config.bots[bot] for bot in bots]
-        self._records = [to_record(bot) for bot in self._bots]
-        self._seed = seed
-        random = generator(seed, 0, Draw.SETUP)
-        self.hash_words = draw_hash(random)
-        setup = new_game(config.init, self._bots[0], None, random)
-        self.game = GameInProgress(setup.start, config.match.max_moves_per_game, PlayerView(setup.draw_white_wins))
-        self.turns: list[MatchTurn] = []
-        self.resigned_by: int | None = None  # colour
-        self._win_losses: list[float] = []
+    def __init__(self, config: MatchConfig, capacity: int) -> None:
+        self.records = np.zeros(capacity, MATCH_GAME)
+        self.notes: dict[int, Notes[MatchTurn]] = {}
+        self._config = config
+        self._parameters = [to_record(bot) for bot in config.bots]
+        self._scratch = new_alive_scratch()
 
-    def next_search(self) -> SearchOrder | None:
-        """The search of the player to move; None: the game is over."""
-        game = self.game
-        if self.resigned_by is not None or game.is_over or game.hit_move_limit or game.all_pass_alive():
+    def begin(self, slot: int, order: GameOrder) -> None:
+        """Set a game up from its seed."""
+        config, game = self._config, self.records[slot]
+        random = generator(order.seed, 0, Draw.SETUP)
+        hash_words = draw_hash(random)
+        setup = new_game(config.init, config.bots[order.bots[BLACK_SEAT]], None, random)
+        view = PlayerView(setup.draw_white_wins)
+        begin_game(
+            game,
+            setup.start,
+            view,
+            seed=order.seed,
+            hash_words=hash_words,
+            max_searched_moves=config.match.max_moves_per_game,
+        )
+        game["bots"], game["resigned_by"] = order.bots, EMPTY
+        self.notes[slot] = Notes(setup.start, view)
+
+    def next_searches(self, due: Sequence[int]) -> list[SearchOrder | None]:
+        """The searches of the players to move; None: the game is over."""
+        return [self._next_search(self.records[slot]) for slot in due]
+
+    def take(self, due: Sequence[int], found: Sequence[Found]) -> list[int | None]:
+        """Play the moves that were found; a player may resign with one."""
+        return [self._take(slot, each) for slot, each in zip(due, found, strict=True)]
+
+    def finish(self, slot: int, order: GameOrder) -> FinishedGame:
+        """SGF and facts of a game."""
+        game = self.records[slot]
+        return finish_match(order, game, self.notes.pop(slot), int(game["resigned_by"]))
+
+    def _next_search(self, game: Game) -> SearchOrder | None:
+        if game["resigned_by"] or is_over(game) or hit_move_limit(game) or all_pass_alive(game, self._scratch):
             return None
-        seat = WHITE_SEAT if game.white_to_move else BLACK_SEAT
+        seat = WHITE_SEAT if game["state"]["to_move"] == WHITE else BLACK_SEAT
+        bot = game["bots"][seat]
         return SearchOrder(
             purpose=Purpose.TURN,
             seat=seat,
-            state=game.state,
-            history=game.history,
-            parameters=self._records[seat],
-            visits=self._bots[seat].max_visits,
-            seed=search_seed(self._seed, game.turn, Purpose.TURN),
+            state=game["state"],
+            history=game["history"],
+            parameters=self._parameters[bot],
+            visits=self._config.bots[bot].max_visits,
+            seed=search_seed(game["seed"], game["turn"], Purpose.TURN),
             keep_tree=True,
         )
 
-    def take(self, found: Found) -> int | None:
-        """Play the move that was found; its player may resign with it."""
+    def _take(self, slot: int, found: Found) -> int:
         assert found.point is not None
-        mean = found.result.mean
-        self._win_losses.append(mean.win_loss)
-        self.turns.append(MatchTurn(mean.win_loss, mean.no_result, mean.score_mean, found.result.visits))
-        mover = int(self.game.state["to_move"])
-        self.game.play(found.point)
-        if self._resigns(white_moved=mover == WHITE):
-            self.resigned_by = mover
+        game, mean = self.records[slot], found.result.mean
+        game["win_losses"][game["turn"]] = mean.win_loss
+        turn = MatchTurn(mean.win_loss, mean.no_result, mean.score_mean, found.result.visits)
+        self.notes[slot].turns.append(turn)
+        mover = game["state"]["to_move"]
+        play_move(game, found.point)
+        if self._resigns(game, white_moved=bool(mover == WHITE)):
+            game["resigned_by"] = mover
         return found.point
 
-    def _resigns(self, *, white_moved: bool) -> bool:
-        match = self._match
-        if not match.allow_resignation or self.game.turn <= first_resignation_turn(self.game.start.area):
+    def _resigns(self, game: Game, *, white_moved: bool) -> bool:
+        match, state = self._config.match, game["state"]
+        area = int(state["x_size"]) * int(state["y_size"])
+        if not match.allow_resignation or game["turn"] <= first_resignation_turn(area):
             return False
+        turns = match.resign_consec_turns
         return should_resign(
-            self._win_losses, white_moved=white_moved, threshold=match.resign_threshold, turns=match.resign_consec_turns
+            recent_win_losses(game, turns), white_moved=white_moved, threshold=match.resign_threshold, turns=turns
         )
-
-    def finish(self, order: GameOrder) -> FinishedGame:
-        """SGF and facts of the game."""
-        return finish_match(order, self.game, self.turns, self.resigned_by, self.hash_words)

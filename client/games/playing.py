@@ -1,11 +1,13 @@
 """What a game and the table at which it is played say to each other; nothing here computes.
 
-A game is asked for its `next_search`, told by `take` what was found, and gives itself by `finish`. It never sees a
-search pool: whoever runs the searches keeps the trees too, and moves them on by the moves that `take` tells.
+Games of one kind are asked for the `next_searches` of all that are due, told by `take` what was found, and give
+themselves by `finish`. They never see a search pool: whoever runs the searches keeps the trees too, and moves them on
+by the moves that `take` tells.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
@@ -35,7 +37,7 @@ class SearchOrder:
 
     purpose: Purpose
     seat: int  # whose network searches: index into the game's seats
-    state: np.void  # STATE, and its HISTORY; copied before the game goes on
+    state: np.void  # STATE, and its HISTORY; to be copied before the game goes on
     history: np.void
     parameters: np.void  # of client.search.parameters.to_record
     visits: int
@@ -54,14 +56,23 @@ class Found:
     policy_target: npt.NDArray[np.float64] | None  # [length ** 2 + 1], if it was wanted
 
 
-class Playing(Protocol):
-    """A game that is played, of whatever kind."""
+class Games(Protocol):
+    """Games of one kind, configuration and networks that are played beside each other, each in a slot.
 
-    def next_search(self) -> SearchOrder | None:
-        """The search to run now; None: the game is over. To be asked once before each `take`."""
+    How a game goes on follows from its record (`client.games.game`) and the search trees of its slot alone.
+    """
 
-    def take(self, found: Found) -> int | None:
-        """Take what the search found; returns the point that was played, or None if no move follows from it."""
+    def begin(self, slot: int, order: GameOrder) -> None:
+        """Begin the game of ``order`` in a slot without one."""
 
-    def finish(self, order: GameOrder) -> FinishedGame:
-        """What is kept of the game, which is over and was played for ``order``."""
+    def next_searches(self, due: Sequence[int]) -> list[SearchOrder | None]:
+        """The search to run now for each slot of ``due``; None: its game is over. Asked once before each `take`."""
+
+    def take(self, due: Sequence[int], found: Sequence[Found]) -> list[int | None]:
+        """Take what the searches of the slots ``due`` found.
+
+        Returns the points that were played, None for a slot where no move follows.
+        """
+
+    def finish(self, slot: int, order: GameOrder) -> FinishedGame:
+        """What is kept of the game in ``slot``, which is over and was played for ``order``; frees the slot."""

@@ -1,6 +1,6 @@
 """Turns a finished game of self-play into training rows.
 
-Knows what each search said (`TurnRecord`) and how the game went (`PlayedGame`); the formulas are those of
+Knows what each search said (`TurnRecord`) and how the game went (`SelfplayGame`); the formulas are those of
 `common.derive`, the board's part is from `common.replay`. Does not play, and writes no files.
 Specification: training-data.md 2-5, search.md 11.
 """
@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from client.games.game import PlayedGame
 from client.search.values import outcome_chances
 from common import derive
 from common.derive import LOSS, MAX_SCORE, SCORE, VALUE_SIZE, WIN
 from common.go.points import WHITE, position_of
-from common.go.start import GameStart, PlayerView
 from common.parameters import SelfplayParameters
 from common.replay import Ending, Replay, area_like, bonuses_to_come, scoring_targets, value_targets
 from common.rows import (
@@ -70,23 +70,13 @@ class TurnRecord:
         return as_value(self.win_loss, self.no_result, self.score_mean)
 
 
+SelfplayGame = PlayedGame[TurnRecord]
+"""A finished game of self-play, ready to be recorded."""
+
+
 def as_value(win_loss: float, no_result: float, score: float) -> tuple[float, float, float, float]:
     """(win, loss, noResult, score) from averages, clamped (search.md 12)."""
     return *outcome_chances(win_loss, no_result), score
-
-
-@dataclass(frozen=True)
-class PlayedGame:
-    """A finished game of self-play, ready to be recorded."""
-
-    start: GameStart
-    view: PlayerView
-    colours: list[int]  # [n]
-    points: list[int]  # [n]
-    first_turn: int  # moves of the opening; turns[i] is the search before move first_turn + i
-    turns: list[TurnRecord]  # [n - first_turn]
-    hash_words: tuple[int, int]
-    hit_move_limit: bool
 
 
 @dataclass(frozen=True)
@@ -97,7 +87,7 @@ class Weighing:
     copies: npt.NDArray[np.int64]  # [T]
 
 
-def value_sequence(game: PlayedGame, end: Ending) -> Floats:
+def value_sequence(game: SelfplayGame, end: Ending) -> Floats:
     """The values of all searches and of the outcome, ``[T + 1, 4]``, White's view (training-data.md 4)."""
     values = np.empty((len(game.turns) + 1, VALUE_SIZE))
     for index, turn in enumerate(game.turns):
@@ -112,7 +102,7 @@ def value_sequence(game: PlayedGame, end: Ending) -> Floats:
     return values
 
 
-def weigh(game: PlayedGame, values: Floats, parameters: SelfplayParameters, random: np.random.Generator) -> Weighing:
+def weigh(game: SelfplayGame, values: Floats, parameters: SelfplayParameters, random: np.random.Generator) -> Weighing:
     """Row weights after surprise weighting, and their resolution to copies (training-data.md 5.2, 5.3)."""
     turns = game.turns
     if not turns:
@@ -133,13 +123,13 @@ def weigh(game: PlayedGame, values: Floats, parameters: SelfplayParameters, rand
     return Weighing(weights, derive.copies(weights, random))
 
 
-def written_turns(game: PlayedGame, copies: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+def written_turns(game: SelfplayGame, copies: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
     """``[k]`` the turns of the record of which there are rows, in order."""
     return np.flatnonzero(copies) + game.first_turn
 
 
 def make_rows(
-    game: PlayedGame,
+    game: SelfplayGame,
     replayed: Replay,
     end: Ending,
     values: Floats,
@@ -190,7 +180,7 @@ def scale_policy(policy: Floats) -> npt.NDArray[np.int16]:
 
 def _fill_values(
     columns: npt.NDArray[np.float32],
-    game: PlayedGame,
+    game: SelfplayGame,
     replayed: Replay,
     end: Ending,
     values: Floats,
@@ -213,7 +203,7 @@ def _fill_values(
 
 
 def _fill_facts(
-    columns: npt.NDArray[np.float32], game: PlayedGame, replayed: Replay, end: Ending, written: npt.NDArray[np.intp]
+    columns: npt.NDArray[np.float32], game: SelfplayGame, replayed: Replay, end: Ending, written: npt.NDArray[np.intp]
 ) -> None:
     """Columns 25-68: weights, what the search and the raw net said, and facts of the game."""
     turns = written + game.first_turn
@@ -247,7 +237,7 @@ def _fill_facts(
 
 def _fill_random(
     rows: Rows,
-    game: PlayedGame,
+    game: SelfplayGame,
     replayed: Replay,
     end: Ending,
     of_row: npt.NDArray[np.intp],

@@ -1,4 +1,4 @@
-"""One game of self-play, move by move: which search comes next, which move follows from it.
+"""Games of self-play, move by move: which search comes next, which move follows from it.
 
 Knows the order of a game (opening from the raw policy, then searched turns) and its random choices; the searches are
 somebody else's. What is noted of each turn becomes rows in `client.games.recorder`.
@@ -7,7 +7,8 @@ Specification: selfplay.md 5, 7.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -16,12 +17,23 @@ from client.games import draws
 from client.games.chance import Draw, coin, generator, search_seed
 from client.games.decided import reduced_search
 from client.games.finish import finish_selfplay
-from client.games.game import GameInProgress
+from client.games.game import (
+    Game,
+    Notes,
+    all_pass_alive,
+    begin_game,
+    game_dtype,
+    hit_move_limit,
+    is_over,
+    new_alive_scratch,
+    play_move,
+    recent_win_losses,
+)
 from client.games.orders import FinishedGame, GameOrder
 from client.games.playing import Found, Purpose, SearchOrder
-from client.games.recorder import PlayedGame, TurnRecord
+from client.games.recorder import TurnRecord
 from client.games.setup import draw_hash, new_game
-from client.search.parameters import to_record, without_exploration
+from client.search.parameters import SEARCH_PARAMETERS, to_record, without_exploration
 from client.search.pool import SearchResult
 from common.go.points import point_of
 from common.go.start import PlayerView
@@ -32,147 +44,161 @@ EARLY_END_PROB: Final = 0.98
 WARM_UP_VISITS: Final = 10
 """Visits of the search that fixes the score centre before one whose visits were altered."""
 
-
-@dataclass(frozen=True, slots=True)
-class TurnLimits:
-    """How one turn is searched."""
-
-    visits: int
-    weight: float
-    is_cheap: bool  # no exploration, and the tree is kept
-    is_altered: bool  # other visits than a full search, in a fresh tree
-
-
-RAW_POLICY: Final = TurnLimits(visits=1, weight=0.0, is_cheap=True, is_altered=False)
-"""Of a turn of the opening."""
+SELFPLAY_GAME: Final = game_dtype(
+    ("opening_moves", np.int32),  # to be drawn from the raw policy
+    ("stops_early", np.bool_),  # as soon as everything is pass-alive
+    ("full_search", SEARCH_PARAMETERS),
+    ("cheap_search", SEARCH_PARAMETERS),
+    # -- the search that was ordered last --
+    ("purpose", np.int8),
+    ("visits", np.int32),  # of its turn; a warm-up has fewer
+    ("weight", np.float64),
+    ("is_cheap", np.bool_),  # no exploration, and the tree is kept
+)
 
 
-class SelfplayGame:
-    """A game of self-play with one network.
+class SelfplayGames:
+    """Games of self-play with one network; see `client.games.playing.Games`.
 
     Args:
-        seed: everything random follows from it.
         config: how to set up and play.
+        capacity: most games at once.
         length: edge of the tensors.
         pass_alive_suicide: what the net takes for pass-alive (rules.md 9.4).
     """
 
-    def __init__(self, seed: int, config: SelfplayConfig, length: int, *, pass_alive_suicide: bool = False) -> None:
+    def __init__(self, config: SelfplayConfig, capacity: int, length: int, *, pass_alive_suicide: bool = False) -> None:
+        self.records = np.zeros(capacity, SELFPLAY_GAME)
+        self.notes: dict[int, Notes[TurnRecord]] = {}
         self._config = config
         self._length = length
-        self._seed = seed
-        random = generator(seed, 0, Draw.SETUP)
-        self.hash_words = draw_hash(random)
+        self._pass_alive_suicide = pass_alive_suicide
+        self._scratch = new_alive_scratch()
+
+    def begin(self, slot: int, order: GameOrder) -> None:
+        """Set a game up from its seed."""
+        config, game = self._config, self.records[slot]
+        random = generator(order.seed, 0, Draw.SETUP)
+        hash_words = draw_hash(random)
         setup = new_game(config.init, config.search, config.selfplay, random)
-        self._stops_early = draws.coin(random, EARLY_END_PROB)
+        view = PlayerView(setup.draw_white_wins, self._pass_alive_suicide)
         search = replace(
             config.search,
             no_result_utility_for_white=setup.no_result_utility,
             draw_equivalent_wins_for_white=setup.draw_white_wins,
         )
-        self._full_record = to_record(search)
-        self._plain_record = to_record(without_exploration(search))
-        view = PlayerView(setup.draw_white_wins, pass_alive_suicide)
-        self.game = GameInProgress(setup.start, config.selfplay.max_moves_per_game, view)
-        self._opening_moves = setup.opening_moves
-        self._purpose = Purpose.OPENING
-        self._limits = RAW_POLICY
-        self._turns: list[TurnRecord] = []
-        self._win_losses: list[float] = []
+        begin_game(
+            game,
+            setup.start,
+            view,
+            seed=order.seed,
+            hash_words=hash_words,
+            max_searched_moves=config.selfplay.max_moves_per_game,
+        )
+        game["opening_moves"] = setup.opening_moves
+        game["stops_early"] = draws.coin(random, EARLY_END_PROB)
+        game["full_search"] = to_record(search)
+        game["cheap_search"] = to_record(without_exploration(search))
+        game["purpose"] = Purpose.OPENING
+        self.notes[slot] = Notes(setup.start, view)
 
-    def next_search(self) -> SearchOrder | None:
-        """The search of the move to come; None: the game is over."""
-        game = self.game
-        if self._purpose is Purpose.WARM_UP:
-            self._purpose = Purpose.TURN
-            return self._search(keep_tree=True)
-        if game.turn < self._opening_moves and not game.is_over:
-            return self._search(keep_tree=False)
-        if self._purpose is Purpose.OPENING:
-            game.start_searching()
-            self._purpose = Purpose.TURN
-        if game.is_over or game.hit_move_limit or (self._stops_early and game.all_pass_alive()):
-            return None
-        limits = self._limits = self._choose_limits()
-        if limits.is_altered and limits.visits > WARM_UP_VISITS:
-            self._purpose = Purpose.WARM_UP
-        return self._search(keep_tree=limits.is_cheap)
+    def next_searches(self, due: Sequence[int]) -> list[SearchOrder | None]:
+        """The searches of the moves to come; None: the game is over."""
+        return [self._next_search(self.records[slot]) for slot in due]
 
-    def take(self, found: Found) -> int | None:
-        """Play the move that follows from what was found, if one does."""
-        if self._purpose is Purpose.WARM_UP:
+    def take(self, due: Sequence[int], found: Sequence[Found]) -> list[int | None]:
+        """Play the moves that follow from what was found, where one does."""
+        return [self._take(slot, each) for slot, each in zip(due, found, strict=True)]
+
+    def finish(self, slot: int, order: GameOrder) -> FinishedGame:
+        """SGF, rows and facts of a game."""
+        random = generator(order.seed, 0, Draw.ROWS)
+        return finish_selfplay(order, self.records[slot], self.notes.pop(slot), self._config.selfplay, random)
+
+    def _next_search(self, game: Game) -> SearchOrder | None:
+        purpose = Purpose(game["purpose"])
+        if purpose is Purpose.WARM_UP:
+            return _search(game, Purpose.TURN, keep_tree=True)
+        if game["turn"] < game["opening_moves"] and not is_over(game):
+            _set_limits(game, visits=1, weight=0.0, is_cheap=True)
+            return _search(game, Purpose.OPENING, keep_tree=False)
+        if purpose is Purpose.OPENING:
+            game["first_searched_turn"] = game["turn"]
+        if is_over(game) or hit_move_limit(game) or (game["stops_early"] and all_pass_alive(game, self._scratch)):
             return None
-        point = self._opening_move(found) if self._purpose is Purpose.OPENING else self._searched_move(found)
-        self.game.play(point)
+        is_altered = self._choose_limits(game)
+        needs_warm_up = is_altered and game["visits"] > WARM_UP_VISITS
+        return _search(game, Purpose.WARM_UP if needs_warm_up else Purpose.TURN, keep_tree=bool(game["is_cheap"]))
+
+    def _take(self, slot: int, found: Found) -> int | None:
+        game = self.records[slot]
+        purpose = Purpose(game["purpose"])
+        if purpose is Purpose.WARM_UP:
+            return None
+        if purpose is Purpose.OPENING:
+            point = self._opening_move(game, found)
+        else:
+            assert found.point is not None
+            assert found.policy_target is not None
+            point = found.point
+            game["win_losses"][game["turn"]] = found.result.mean.win_loss
+            self.notes[slot].turns.append(_turn_record(found.result, found.policy_target, float(game["weight"])))
+        play_move(game, point)
         return point
 
-    def finish(self, order: GameOrder) -> FinishedGame:
-        """SGF, rows and facts of the game."""
-        return finish_selfplay(
-            order, self._played(), self.game, self._config.selfplay, generator(self._seed, 0, Draw.ROWS)
-        )
+    def _choose_limits(self, game: Game) -> bool:
+        """Playout cap randomisation and decided games (selfplay.md 7, step 2).
 
-    def _search(self, *, keep_tree: bool) -> SearchOrder:
-        """A search of the present position for the present purpose."""
-        limits = self._limits
-        return SearchOrder(
-            purpose=self._purpose,
-            seat=0,
-            state=self.game.state,
-            history=self.game.history,
-            parameters=self._plain_record if limits.is_cheap else self._full_record,
-            visits=WARM_UP_VISITS if self._purpose is Purpose.WARM_UP else limits.visits,
-            seed=search_seed(self._seed, self.game.turn, self._purpose),
-            keep_tree=keep_tree,
-            lcb=False,
-            policy_target=self._purpose is Purpose.TURN,
-        )
-
-    def _choose_limits(self) -> TurnLimits:
-        """Playout cap randomisation and decided games (selfplay.md 7, step 2)."""
+        Returns whether the turn has other visits than a full search, and a fresh tree.
+        """
         options, base = self._config.selfplay, self._config.search.max_visits
-        if coin(self._seed, self.game.turn, Draw.LIMITS, options.cheap_search_prob):
+        if coin(game["seed"], game["turn"], Draw.LIMITS, options.cheap_search_prob):
             visits, weight = min(base, options.cheap_search_visits), options.cheap_search_target_weight
-            return TurnLimits(visits, weight, is_cheap=weight == 0, is_altered=weight > 0)
+            _set_limits(game, visits, weight, is_cheap=weight == 0)
+            return weight > 0
         if options.reduce_visits:
+            lookback = options.reduce_visits_threshold_lookback
             reduced = reduced_search(
-                self._win_losses,
+                recent_win_losses(game, lookback),
                 base=base,
                 least=options.reduced_visits_min,
                 threshold=options.reduce_visits_threshold,
-                lookback=options.reduce_visits_threshold_lookback,
+                lookback=lookback,
                 least_weight=options.reduced_visits_weight,
             )
             if reduced is not None:
-                return TurnLimits(*reduced, is_cheap=False, is_altered=True)
-        return TurnLimits(base, 1.0, is_cheap=False, is_altered=False)
+                _set_limits(game, *reduced, is_cheap=False)
+                return True
+        _set_limits(game, base, 1.0, is_cheap=False)
+        return False
 
-    def _opening_move(self, found: Found) -> int:
+    def _opening_move(self, game: Game, found: Found) -> int:
         temperature = self._config.selfplay.policy_init_area_temperature
-        random = generator(self._seed, self.game.turn, Draw.OPENING_MOVE)
+        random = generator(int(game["seed"]), int(game["turn"]), Draw.OPENING_MOVE)
         position = draws.opening_position(found.result.raw_policy, temperature, random)
         return int(point_of(position, self._length))
 
-    def _searched_move(self, found: Found) -> int:
-        assert found.point is not None
-        assert found.policy_target is not None
-        self._win_losses.append(found.result.mean.win_loss)
-        self._turns.append(_turn_record(found.result, found.policy_target, self._limits.weight))
-        return found.point
 
-    def _played(self) -> PlayedGame:
-        """The game that is over, to be recorded."""
-        game = self.game
-        return PlayedGame(
-            start=game.start,
-            view=game.view,
-            colours=game.colours,
-            points=game.points,
-            first_turn=game.first_searched_turn,
-            turns=self._turns,
-            hash_words=self.hash_words,
-            hit_move_limit=game.hit_move_limit,
-        )
+def _set_limits(game: Game, visits: int, weight: float, *, is_cheap: bool) -> None:
+    """How the turn is searched."""
+    game["visits"], game["weight"], game["is_cheap"] = visits, weight, is_cheap
+
+
+def _search(game: Game, purpose: Purpose, *, keep_tree: bool) -> SearchOrder:
+    """A search of the present position, noted in the game."""
+    game["purpose"] = purpose
+    return SearchOrder(
+        purpose=purpose,
+        seat=0,
+        state=game["state"],
+        history=game["history"],
+        parameters=game["cheap_search" if game["is_cheap"] else "full_search"],
+        visits=WARM_UP_VISITS if purpose is Purpose.WARM_UP else int(game["visits"]),
+        seed=search_seed(game["seed"], game["turn"], purpose),
+        keep_tree=keep_tree,
+        lcb=False,
+        policy_target=purpose is Purpose.TURN,
+    )
 
 
 def _turn_record(

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from client.games.kinds import GameKind
 from client.games.orders import FinishedGame, GameOrder
-from client.games.playing import Found, Playing, Purpose, SearchOrder
+from client.games.playing import Found, Purpose, SearchOrder
 from client.networks import Network
 from client.search.pool import SearchPool
 from nets.evaluation.batch import Evaluator
@@ -21,30 +21,12 @@ from nets.evaluation.batch import Evaluator
 _CONFIGS_KEPT: Final = 64
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Seated:
     """A game at a table."""
 
     order: GameOrder
-    game: Playing
     pools: list[SearchPool]  # by seat
-    search: SearchOrder | None = None  # that runs
-
-    def go_on(self, slot: int) -> bool:
-        """Start the next search of the game in its ``slot``; False if the game is over."""
-        search = self.search = self.game.next_search()
-        if search is None:
-            return False
-        start_search(self.pools[search.seat], slot, search)
-        return True
-
-    def hand_over(self, slot: int) -> None:
-        """Tell the game what its search found, and move the trees on if a move follows from it."""
-        assert self.search is not None
-        point = self.game.take(found_by(self.pools[self.search.seat], slot, self.search))
-        if point is not None:
-            for pool in self.pools:
-                pool.advance(slot, point)
 
 
 class Table:
@@ -59,12 +41,14 @@ class Table:
     def __init__(self, order: GameOrder, evaluators: Sequence[Evaluator], slots: int) -> None:
         self.order = order
         self._key = _key_of(order)
-        self._config = _parse(order.kind, order.config, order.length)
+        config = _parse(order.kind, order.config, order.length)
+        self._games = order.kind.make_games(config, evaluators, slots)
         self._pools = {
-            network: SearchPool(evaluator, slots=slots, max_visits=order.kind.max_visits(self._config))
+            network: SearchPool(evaluator, slots=slots, max_visits=order.kind.max_visits(config))
             for network, evaluator in zip(networks_of(order), evaluators, strict=True)
         }
-        self._seated: dict[int, _Seated] = {}
+        self._seated: dict[int, _Seated] = {}  # by slot
+        self._searches: dict[int, SearchOrder] = {}  # by slot, those that run or ran last
         self._free = list(range(slots))[::-1]
         self._evaluations = 0
 
@@ -83,9 +67,9 @@ class Table:
         for pool in self._pools.values():
             pool.forget(slot)
         pools = [self._pools[network] for network in (order.black, order.white)[: order.kind.seats]]
-        game = order.kind.make_game(order, self._config, [pool.evaluator for pool in pools])
-        seated = self._seated[slot] = _Seated(order, game, pools)
-        return None if seated.go_on(slot) else self._leave(slot)
+        self._games.begin(slot, order)
+        self._seated[slot] = _Seated(order, pools)
+        return next(iter(self._go_on([slot])), None)
 
     def round(self) -> list[FinishedGame]:
         """End the round of every pool and begin the next; returns the games that came to their end.
@@ -94,11 +78,9 @@ class Table:
         """
         finished = []
         for pool in self._pools.values():
-            for slot in pool.expand():
-                seated = self._seated[slot]
-                seated.hand_over(slot)
-                if not seated.go_on(slot):
-                    finished.append(self._leave(slot))
+            due = pool.expand()
+            self._hand_over(pool, due)
+            finished += self._go_on(due)
             if self._seated:
                 self._evaluations += pool.descend()
         return finished
@@ -108,10 +90,28 @@ class Table:
         count, self._evaluations = self._evaluations, 0
         return count
 
+    def _hand_over(self, pool: SearchPool, due: list[int]) -> None:
+        """Tell the games in the slots ``due`` what their searches found, and move the trees on by the moves played."""
+        found = [found_by(pool, slot, self._searches[slot]) for slot in due]
+        for slot, point in zip(due, self._games.take(due, found), strict=True):
+            if point is not None:
+                for each in self._seated[slot].pools:
+                    each.advance(slot, point)
+
+    def _go_on(self, due: list[int]) -> list[FinishedGame]:
+        """Start the next searches of the games in the slots ``due``; returns those that are over."""
+        finished = []
+        for slot, search in zip(due, self._games.next_searches(due), strict=True):
+            if search is None:
+                finished.append(self._leave(slot))
+            else:
+                self._searches[slot] = search
+                start_search(self._seated[slot].pools[search.seat], slot, search)
+        return finished
+
     def _leave(self, slot: int) -> FinishedGame:
-        seated = self._seated.pop(slot)
         self._free.append(slot)
-        return seated.game.finish(seated.order)
+        return self._games.finish(slot, self._seated.pop(slot).order)
 
 
 def start_search(pool: SearchPool, slot: int, search: SearchOrder) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from client.games.kinds import MATCH, SELFPLAY
 from client.games.orders import FinishedGame, GameOrder
-from client.games.playing import Playing, SearchOrder
+from client.games.playing import Games, SearchOrder
 from client.games.stream import StreamControl, StreamStats, play_stream
 from client.games.table import found_by, start_search
 from client.networks import Loader, Network
@@ -86,16 +86,24 @@ def play(
     return sorted(finished, key=lambda game: game.order.seed)
 
 
-def searches_of(game: Playing, pools: list[SearchPool]) -> Iterator[tuple[SearchOrder, int, int | None]]:
-    """Play ``game`` in slot 0 of ``pools``, one of each seat: its searches, rounds of each, and the points played."""
-    while (search := game.next_search()) is not None:
-        pool = pools[search.seat]
-        start_search(pool, 0, search)
-        rounds = 1
-        while not pool.step():
-            rounds += 1
-        point = game.take(found_by(pool, 0, search))
-        if point is not None:
-            for each in pools:
-                each.advance(0, point)
-        yield search, rounds, point
+def searches_of(games: Games, pools: list[SearchPool]) -> Iterator[tuple[SearchOrder, int, int | None]]:
+    """Play the game in slot 0 of ``games`` and ``pools``, one of each seat, to its end: each step of `play_on`."""
+    while (step := play_on(games, pools, 0)) is not None:
+        yield step
+
+
+def play_on(games: Games, pools: list[SearchPool], slot: int) -> tuple[SearchOrder, int, int | None] | None:
+    """Run the next search of the game in ``slot``: the search, its rounds, the point played; None: the game is over."""
+    (search,) = games.next_searches([slot])
+    if search is None:
+        return None
+    pool = pools[search.seat]
+    start_search(pool, slot, search)
+    rounds = 1
+    while not pool.step():
+        rounds += 1
+    (point,) = games.take([slot], [found_by(pool, slot, search)])
+    if point is not None:
+        for each in pools:
+            each.advance(slot, point)
+    return search, rounds, point

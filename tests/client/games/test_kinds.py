@@ -15,15 +15,15 @@ from client.contribute.job_orders import orders_of
 from client.contribute.task_kinds import TaskKind
 from client.contribute.uploads import upload_parts
 from client.games.finish import MatchTurn, finish_match
-from client.games.game import GameInProgress
+from client.games.game import Game, Notes, begin_game, game_dtype, hit_move_limit, is_over, play_move
 from client.games.kinds import KINDS, MATCH
 from client.games.orders import FinishedGame, GameOrder
-from client.games.playing import Found, Playing, Purpose, SearchOrder
+from client.games.playing import Found, Games, Purpose, SearchOrder
 from client.search.parameters import to_record
 from common.audit import audit_rating_game
-from common.go.points import point_of
+from common.go.points import EMPTY, WHITE, point_of
 from common.go.rules import Rules
-from common.go.start import GameStart
+from common.go.start import PLAIN_VIEW, GameStart
 from common.parameters import MatchConfig
 from common.sgf import read
 from nets.evaluation.batch import Evaluator
@@ -33,41 +33,51 @@ from tests.client.games.games import LENGTH, NET, OTHER, match_text, orders, pla
 MOVES: Final = 6
 
 
-class PolicyGame:
-    """A game of a few moves, each the likeliest by the raw policy of who is to move."""
+class PolicyGames:
+    """Games of a few moves, each the likeliest by the raw policy of who is to move."""
 
-    def __init__(self, order: GameOrder, config: MatchConfig, evaluators: Sequence[Evaluator]) -> None:
-        start = GameStart(LENGTH, LENGTH, Rules(komi=2.5))
-        self._game = GameInProgress(start, MOVES)
+    def __init__(self, config: MatchConfig, capacity: int) -> None:
+        self._records = np.zeros(capacity, game_dtype())
+        self._notes: dict[int, Notes[MatchTurn]] = {}
         self._parameters = to_record(config.bots[0])
-        self._turns: list[MatchTurn] = []
-        assert len(evaluators) == 2
 
-    def next_search(self) -> SearchOrder | None:
-        game = self._game
-        if game.is_over or game.hit_move_limit:
+    def begin(self, slot: int, order: GameOrder) -> None:
+        start, words = GameStart(LENGTH, LENGTH, Rules(komi=2.5)), (order.seed, 0)
+        game = self._records[slot]
+        begin_game(game, start, PLAIN_VIEW, seed=order.seed, hash_words=words, max_searched_moves=MOVES)
+        self._notes[slot] = Notes(start, PLAIN_VIEW)
+
+    def next_searches(self, due: Sequence[int]) -> list[SearchOrder | None]:
+        return [self._next_search(self._records[slot]) for slot in due]
+
+    def _next_search(self, game: Game) -> SearchOrder | None:
+        if is_over(game) or hit_move_limit(game):
             return None
-        seat = int(game.white_to_move)
-        return SearchOrder(Purpose.OPENING, seat, game.state, game.history, self._parameters, 1, 0, keep_tree=False)
+        state, history = game["state"], game["history"]
+        seat = int(state["to_move"] == WHITE)
+        return SearchOrder(Purpose.OPENING, seat, state, history, self._parameters, 1, 0, keep_tree=False)
 
-    def take(self, found: Found) -> int | None:
-        result = found.result
-        point = int(point_of(int(np.argmax(result.raw_policy)), LENGTH))
-        self._turns.append(
-            MatchTurn(result.mean.win_loss, result.mean.no_result, result.mean.score_mean, result.visits)
-        )
-        self._game.play(point)
-        return point
+    def take(self, due: Sequence[int], found: Sequence[Found]) -> list[int | None]:
+        points: list[int | None] = []
+        for slot, each in zip(due, found, strict=True):
+            result, mean = each.result, each.result.mean
+            turn = MatchTurn(mean.win_loss, mean.no_result, mean.score_mean, result.visits)
+            self._notes[slot].turns.append(turn)
+            point = int(point_of(int(np.argmax(result.raw_policy)), LENGTH))
+            play_move(self._records[slot], point)
+            points.append(point)
+        return points
 
-    def finish(self, order: GameOrder) -> FinishedGame:
-        return finish_match(order, self._game, self._turns, None, (order.seed, 0))
-
-
-def policy_game(order: GameOrder, config: MatchConfig, evaluators: Sequence[Evaluator]) -> Playing:
-    return PolicyGame(order, config, evaluators)
+    def finish(self, slot: int, order: GameOrder) -> FinishedGame:
+        return finish_match(order, self._records[slot], self._notes.pop(slot), EMPTY)
 
 
-POLICY_GAMES: Final = replace(MATCH, name="policy", make_game=policy_game)
+def policy_games(config: MatchConfig, evaluators: Sequence[Evaluator], capacity: int) -> Games:
+    assert len(evaluators) == 2
+    return PolicyGames(config, capacity)
+
+
+POLICY_GAMES: Final = replace(MATCH, name="policy", make_games=policy_games)
 
 
 def check(games: list[FinishedGame]) -> None:

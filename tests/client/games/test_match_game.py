@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from itertools import islice
 
-from client.games.match_game import MatchGame
+from client.games.match_game import MatchGames
 from client.games.playing import Purpose
 from client.search.pool import SearchPool
 from common.parameters import parse_match
 from tests.client.games.evaluators import OpinionatedEvaluator
-from tests.client.games.games import match_text, searches_of
+from tests.client.games.games import NET, OTHER, match_text, orders, searches_of
 
 
 def test_each_side_searches_on_in_its_own_tree() -> None:
-    config = parse_match(match_text(maxVisits=30), data_board_len=7)
+    text = match_text(maxVisits=30)
     pools = [SearchPool(OpinionatedEvaluator(7), slots=1, max_visits=30) for _ in range(2)]
     for pool in pools:
         pool.forget(0)
-    game = MatchGame(1, config, (0, 1))
-    searches = list(islice(searches_of(game, pools), 8))
+    games = MatchGames(parse_match(text, data_board_len=7), 1)
+    games.begin(0, orders(1, text, NET, OTHER, first_seed=1)[0])
+    searches = list(islice(searches_of(games, pools), 8))
     assert [search.seat for search, _, _ in searches] == [0, 1] * 4
     assert {search.purpose for search, _, _ in searches} == {Purpose.TURN}
     assert all(point is not None for _, _, point in searches)
     rounds = [rounds for _, rounds, _ in searches]
-    assert {turn.visits for turn in game.turns} == {30}
+    assert {turn.visits for turn in games.notes[0].turns} == {30}
     assert rounds[0] == rounds[1] == 30
     assert min(rounds[2:]) < 30  # the rest was there

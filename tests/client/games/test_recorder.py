@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from client.games.game import PlayedGame
 from client.games.recorder import (
-    PlayedGame,
+    SelfplayGame,
     TurnRecord,
     as_value,
     make_rows,
@@ -50,7 +51,7 @@ def turn(win_loss: float, *, weight: float = 1.0) -> TurnRecord:
     )
 
 
-def three_moves() -> PlayedGame:
+def three_moves() -> SelfplayGame:
     """Black plays the centre of a 3x3 board, both pass: Black has all nine points, White a komi of 2."""
     rules = Rules().with_komi(2.0)
     start = GameStart(3, 3, rules)

@@ -9,7 +9,7 @@ import pytest
 
 from client.games.orders import FinishedGame
 from client.games.playing import Purpose
-from client.games.selfplay_game import WARM_UP_VISITS, SelfplayGame
+from client.games.selfplay_game import WARM_UP_VISITS, SelfplayGames
 from client.search.pool import SearchPool
 from common.parameters import parse_selfplay
 from common.rows import GlobalTarget
@@ -99,13 +99,15 @@ def test_each_search_has_its_purpose() -> None:
         | {"reducedVisitsMin": 15}
     )
     pool = SearchPool(OpinionatedEvaluator(7), slots=1, max_visits=20)
-    game = SelfplayGame(3, parse_selfplay(text, data_board_len=7), 7)
-    searches = list(searches_of(game, [pool]))
+    games = SelfplayGames(parse_selfplay(text, data_board_len=7), 1, 7)
+    games.begin(0, orders(1, text, first_seed=3)[0])
+    searches = list(searches_of(games, [pool]))
     purposes = [search.purpose for search, _, _ in searches]
     assert set(purposes) == set(Purpose)
     opening = purposes.count(Purpose.OPENING)
     assert purposes[:opening] == [Purpose.OPENING] * opening
-    assert game.game.first_searched_turn == opening
+    game = games.records[0]
+    assert game["first_searched_turn"] == opening
     for (search, rounds, point), (after, _, _) in pairwise(searches):
         if search.purpose is Purpose.WARM_UP:
             assert (search.visits, search.keep_tree, point) == (WARM_UP_VISITS, False, None)
@@ -114,7 +116,7 @@ def test_each_search_has_its_purpose() -> None:
         else:
             assert point is not None
             assert rounds == search.visits or search.keep_tree
-    assert [point for _, _, point in searches if point is not None] == game.game.points
+    assert [point for _, _, point in searches if point is not None] == list(game["points"][: game["turn"]])
 
 
 def test_opening_moves_come_from_the_policy_and_are_no_rows() -> None:
