@@ -15,6 +15,7 @@ from common.go.points import BLACK, EMPTY, NO_POINT, NUM_POINTS, PASS, STRIDE, W
 from common.go.rules import HandicapBonus, Ko, Rules, Scoring, Tax
 from common.go.start import GameStart
 from common.go.zobrist import STONE_KEYS
+from tests.common.made_rules import any_rules
 from tests.common.naive import Board, board_of
 from tests.common.naive_game import NaiveGame, chain_of, liberties
 
@@ -24,13 +25,7 @@ LETTERS = {"X": BLACK, "O": WHITE, ".": EMPTY}
 
 def rules_of_play() -> st.SearchStrategy[Rules]:
     """All rules that a move's legality or a game's end can depend on."""
-    kinds = st.sampled_from([(scoring, False) for scoring in Scoring] + [(Scoring.AREA, True)])
-    return st.builds(
-        lambda ko, kind, suicide: Rules(ko, kind[0], Tax.NONE, suicide, kind[1], HandicapBonus.ZERO, False, 0.5),
-        st.sampled_from(Ko),
-        kinds,
-        st.booleans(),
-    )
+    return any_rules(tax=Tax.NONE, white_handicap_bonus=HandicapBonus.ZERO, friendly_pass_ok=False, komi=0.5)
 
 
 CHOICES = st.lists(st.integers(0, 2**16), min_size=30, max_size=150)

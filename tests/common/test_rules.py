@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from common.go.rules import HandicapBonus, Ko, Rules, Scoring, Tax, komi_text
+from common.go.rules import NAMED_RULES, Rules, komi_text
 from common.go.state import new_states
+from tests.common.made_rules import KINDS, any_rules
 
 # The table of rules.md 1.1 as short strings.
 NAMES = {
@@ -32,18 +33,9 @@ NAMES = {
     "ing": "koPOSITIONALscoreAREAtaxNONEsui1fpok1komi7.5",
 }
 
-ANY_RULES = st.builds(
-    lambda ko, kind, tax, suicide, bonus, friendly, double_komi: Rules(
-        ko, kind[0], tax, suicide, kind[1], bonus, friendly, double_komi / 2
-    ),
-    st.sampled_from(Ko),
-    st.sampled_from([(Scoring.AREA, False), (Scoring.AREA, True), (Scoring.TERRITORY, False)]),
-    st.sampled_from(Tax),
-    st.booleans(),
-    st.sampled_from(HandicapBonus),
-    st.booleans(),
-    st.integers(-800, 800),
-)
+
+def test_every_name_is_in_the_table_here() -> None:
+    assert {name.replace("-", "") for name in NAMES} == set(NAMED_RULES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -53,7 +45,7 @@ def test_names_mean_what_the_table_says(name: str) -> None:
         assert Rules.parse(variant) == Rules.parse(name)
 
 
-@given(ANY_RULES)
+@given(any_rules())
 def test_texts_are_read_back(rules: Rules) -> None:
     assert Rules.parse(rules.to_short()) == rules
     assert Rules.parse(json.dumps(rules.to_json())) == rules
@@ -134,3 +126,12 @@ def test_rules_go_into_a_state() -> None:
     assert [int(state[name]) for name in fields] == [2, 0, 2, 1, 1, 2]
     assert (state["friendly_pass_ok"], state["pass_alive_suicide"]) == (1, 1)
     assert (state["komi"], state["draw_white_wins"]) == (-3.5, 0.5)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_field_changes_the_state(name: str) -> None:
+    one, other = new_states(1), new_states(1)
+    rules = Rules()
+    rules.write_to(one[0])
+    replace(rules, **{name: KINDS[name](not getattr(rules, name))}).write_to(other[0])
+    assert one.tobytes() != other.tobytes()

@@ -9,10 +9,13 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from common import wire
+from common.go.rules import Rules
 from common.wire_base import FormMessage, JsonMessage
 from tests import FIXTURES, ROOT
+from tests.common.made_rules import any_rules
 
 GOLDEN = FIXTURES / "wire"
 
@@ -311,6 +314,12 @@ def test_upload_details() -> None:
     assert json.loads(written) == json.loads(rules)
     assert wire.form_game_type("cleanuptraining") == "cleanup_training"
     assert wire.form_game_type("fork") == "fork"
+
+
+@given(any_rules())
+def test_every_rule_is_told(rules: Rules) -> None:
+    told = rules.to_json(komi=False, compact=True)
+    assert wire.UploadedRules.from_object(told).to_object() == told
 
 
 def test_several_problems_are_listed_but_not_all() -> None:

@@ -13,13 +13,14 @@ import torch
 
 from common.rows import Rows
 from nets.architecture.config import NetConfig, named
-from nets.architecture.heads import HEADS, heads_of, output_shape
+from nets.architecture.heads import HEADS, Presence, heads_of, output_shape
 from nets.data.targets import RowBatch, Targets, make_batch
 from nets.training.losses import Losses, Recipe, SekiScale, all_terms, seki_share
 from tests.nets.made_rows import made_rows
 
 LENGTH, COUNT = 5, 6
-NET = named("b2c16-q")
+EXTRA = tuple(head.name for head in HEADS.values() if head.presence is Presence.IF_NAMED)
+NET = replace(named("b2c16-q"), extra_heads=EXTRA)
 EVERY_TERM = Recipe("today", added={term.name: 1.0 for term in all_terms()})
 Outputs = dict[str, torch.Tensor]
 

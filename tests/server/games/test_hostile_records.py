@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
@@ -18,6 +20,7 @@ from server.jobs.models import Job
 from server.runs.models import Run
 from server.web import viewer
 from server.web.rules_text import in_words
+from tests.common.made_rules import KINDS
 from tests.server.factories import SGF, ask, game_form, upload, upload_training
 
 HEAD = b"(;FF[4]GM[1]SZ[7]PB[x]PW[x]HA[0]KM[7.5]RU[Japanese]"
@@ -159,6 +162,12 @@ def test_the_longest_record_is_shown() -> None:
 )
 def test_rules_in_words(rules: str, words: str) -> None:
     assert in_words(Rules.parse(rules)) == words
+
+
+@pytest.mark.parametrize("name", sorted(KINDS.keys() - {"komi"}))
+def test_every_rule_has_words(name: str) -> None:
+    rules = Rules.parse("koSIMPLEscoreAREAtaxSEKIsui1")  # without a name, as what becomes of it
+    assert in_words(replace(rules, **{name: KINDS[name](not getattr(rules, name))})) != in_words(rules)
 
 
 STARS = {19: 9, 17: 9, 15: 9, 13: 5, 11: 5, 9: 5, 7: 1, 5: 1, 18: 4, 16: 4, 14: 4, 12: 4, 10: 4, 8: 4}
