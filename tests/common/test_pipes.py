@@ -7,15 +7,13 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from client.commands import local
 from client.games.stream import StreamControl, StreamStats
 from common.pipes import EXIT_UNREAD, ends_with_its_reader
-
-ROOT = Path(__file__).parents[2]
+from tests import ROOT
 
 
 def unread() -> int:

@@ -25,10 +25,11 @@ from server.networks.api import byte_range
 from server.networks.models import Network, NetworkState
 from server.networks.services import NewNetwork
 from server.runs.models import PromotionRule, Run
+from tests import FIXTURES
 from tests.oracles import oracle_path
 from tests.server.factories import make_model, make_network, make_run
 
-NETS = Path(__file__).parents[1] / "fixtures" / "nets"
+NETS = FIXTURES / "nets"
 
 # --------------------------------------------------------------------------------------------------------- registering
 
