@@ -14,6 +14,7 @@ import numpy.typing as npt
 from client.networks import Loader, Network
 from client.search.parameters import to_record
 from client.search.pool import SearchPool, SearchResult
+from client.search.tree import Outputs, arrays_of
 from client.search.values import NUM_VALUES, Values, write_evaluation
 from common.features import FeatureOptions, encode, new_scratch
 from common.go import play
@@ -125,7 +126,7 @@ class EngineSearch:
         evaluator.run(batch, 1)
         sign = 1.0 if colour == WHITE else -1.0
         values = np.zeros(NUM_VALUES)
-        write_evaluation(values, batch.win_loss[0], batch.no_result[0], batch.scalars[0], sign)
+        write_evaluation(values, arrays_of(Outputs, batch), 0, sign)
         return RawOutputs(
             values=Values(*values.tolist()),
             variance_time=float(batch.variance_time[0]),

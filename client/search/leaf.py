@@ -35,7 +35,6 @@ from client.search.values import (
 )
 from common.go.scoring import score
 from common.kernels import njit
-from nets.evaluation.outputs import SCORE_ERROR, VALUE_ERROR
 
 
 @njit(cache=True, nogil=True)
@@ -117,10 +116,9 @@ def write_policy(
 @njit(cache=True, nogil=True)
 def store_evaluation(node: Any, outputs: Outputs, row: int) -> None:
     """Set a node's own evaluation from batch row ``row``."""
-    scalars = outputs.scalars[row]
-    write_evaluation(node["own"], outputs.win_loss[row], outputs.no_result[row], scalars, sign_of(node["to_move"]))
-    node["own_win_loss_error"] = scalars[VALUE_ERROR]
-    node["own_score_error"] = scalars[SCORE_ERROR]
+    write_evaluation(node["own"], outputs, row, sign_of(node["to_move"]))
+    node["own_win_loss_error"] = outputs.short_term_win_loss_error[row]
+    node["own_score_error"] = outputs.short_term_score_error[row]
 
 
 @njit(cache=True, nogil=True)

@@ -151,7 +151,11 @@ class Outputs(NamedTuple):
     policy: npt.NDArray[np.float32]
     win_loss: npt.NDArray[np.float32]
     no_result: npt.NDArray[np.float32]
-    scalars: npt.NDArray[np.float32]
+    score_mean: npt.NDArray[np.float32]
+    score_stdev: npt.NDArray[np.float32]
+    lead: npt.NDArray[np.float32]
+    short_term_win_loss_error: npt.NDArray[np.float32]
+    short_term_score_error: npt.NDArray[np.float32]
 
 
 Arrays = TypeVar("Arrays", Inputs, Outputs)

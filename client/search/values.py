@@ -11,7 +11,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from client.search.utility import terminal_score_moments
 from common.kernels import njit
-from nets.evaluation import outputs
 from nets.evaluation.outputs import score_mean_square
 
 T = TypeVar("T")
@@ -33,19 +32,20 @@ WIN_LOSS, NO_RESULT, SCORE_MEAN, SCORE_MEAN_SQ, LEAD = range(NUM_VALUES)
 
 
 @njit(cache=True, nogil=True)
-def write_evaluation(values: Any, win_loss: float, no_result: float, scalars: Any, sign: float) -> None:
-    """Fill ``values`` [V] with what the net says, turned to White's view (search.md 2.1).
+def write_evaluation(values: Any, outputs: Any, row: int, sign: float) -> None:
+    """Fill ``values`` [V] with what the net says in row ``row``, turned to White's view (search.md 2.1).
 
-    ``win_loss``, ``no_result`` and ``scalars`` are one row of a `nets.evaluation.batch.Batch`; ``sign`` is 1 where
-    White moves, -1 where Black does.
+    ``outputs`` are the `client.search.tree.Outputs` of a batch, an array each: taking in a row took a fifth longer from
+    one table of all of them (measured). ``sign`` is 1 where White moves, -1 where Black does.
     """
-    mean = float(scalars[outputs.SCORE_MEAN])
-    stdev = float(scalars[outputs.SCORE_STDEV])
-    values[WIN_LOSS] = sign * win_loss
+    mean = float(outputs.score_mean[row])
+    stdev = float(outputs.score_stdev[row])
+    no_result = float(outputs.no_result[row])
+    values[WIN_LOSS] = sign * outputs.win_loss[row]
     values[NO_RESULT] = no_result
     values[SCORE_MEAN] = sign * mean
-    values[SCORE_MEAN_SQ] = score_mean_square(mean, stdev, float(no_result))
-    values[LEAD] = sign * scalars[outputs.LEAD]
+    values[SCORE_MEAN_SQ] = score_mean_square(mean, stdev, no_result)
+    values[LEAD] = sign * outputs.lead[row]
 
 
 @njit(cache=True, nogil=True)
