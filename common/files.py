@@ -24,7 +24,7 @@ class LockedError(Exception):
 
 
 @contextmanager
-def whole(path: Path, *, beside: Path | None = None, durable: bool = True) -> Iterator[Path]:
+def written_whole(path: Path, *, beside: Path | None = None, durable: bool = True) -> Iterator[Path]:
     """Within, write the file whose path is given; afterwards it is at ``path``, or nothing has changed there.
 
     Args:
@@ -51,8 +51,8 @@ def whole(path: Path, *, beside: Path | None = None, durable: bool = True) -> It
 
 
 def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Write ``data`` to ``path``, whole or not at all; see `whole`."""
-    with whole(path, durable=durable) as temporary:
+    """Write ``data`` to ``path``, whole or not at all; see `written_whole`."""
+    with written_whole(path, durable=durable) as temporary:
         temporary.write_bytes(data)
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from common.files import whole
+from common.files import written_whole
 from deploy.processes import Program
 from server import database
 
@@ -208,7 +208,7 @@ def load_secrets(path: Path) -> dict[str, str]:
 
 def _write_secrets(path: Path, values: dict[str, str]) -> None:
     """Write the file so that it is there whole, and for its owner alone, or not at all."""
-    with whole(path) as temporary:
+    with written_whole(path) as temporary:
         temporary.unlink(missing_ok=True)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "w") as file:

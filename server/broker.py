@@ -26,7 +26,7 @@ from typing import Any, Final
 from kombu.transport import TRANSPORT_ALIASES, filesystem
 from kombu.utils.json import dumps, loads
 
-from common.files import whole
+from common.files import written_whole
 
 LOCK_FILE: Final = "tables.lock"
 ABANDONED_S: Final = 3600.0
@@ -177,5 +177,5 @@ def sweep(folder: Path) -> None:
 
 def _write(path: Path, text: str, *, keep: bool = False) -> None:
     """Write a file that appears whole; one to ``keep`` is on the disk before it appears."""
-    with whole(path, beside=path.with_name(f".{path.name}.{uuid.uuid4().hex}"), durable=keep) as temporary:
+    with written_whole(path, beside=path.with_name(f".{path.name}.{uuid.uuid4().hex}"), durable=keep) as temporary:
         temporary.write_text(text)

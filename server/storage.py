@@ -21,7 +21,7 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from common.files import whole
+from common.files import written_whole
 from server.errors import Unavailable
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class AtomicFileSystemStorage(FileSystemStorage):
         target.parent.mkdir(parents=True, exist_ok=True)
         incoming = Path(self.path(INCOMING))
         incoming.mkdir(exist_ok=True)
-        with whole(target, beside=incoming / secrets.token_hex(16)) as temporary:
+        with written_whole(target, beside=incoming / secrets.token_hex(16)) as temporary:
             with temporary.open("wb") as file:
                 for chunk in content.chunks():
                     file.write(chunk)

@@ -25,11 +25,6 @@ _OWN_DATABASE = os.environ.get("DATABASE_URL", "") in ("", os.environ.get("TENGE
 """What the first process of a parallel run has set for itself is not meant for the others."""
 
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # by nohup or a shell's job in the background; every program that a test starts would ignore Ctrl-C with us
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Point Django to a database that need not run yet, and to a folder of this test run; hear SIGINT.
 

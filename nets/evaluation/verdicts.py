@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from common.cache_folder import ROOT, folder, state_of
-from common.files import LockedError, lock, whole
+from common.files import LockedError, lock, written_whole
 
 PASSING_S: Final = 24 * 3600.0
 """So long a verdict holds whose cause may pass, such as too little memory at that moment."""
@@ -196,7 +196,7 @@ def _read(path: Path, facts: Facts) -> Verdict | None:
 def _write(path: Path, facts: Facts, verdict: Verdict) -> None:
     """Whole or not at all."""
     text = json.dumps({"facts": dict(facts), "verdict": vars(verdict)}, indent=1)
-    with whole(path, beside=path.with_name(f".new{uuid.uuid4().hex}"), durable=False) as beside:
+    with written_whole(path, beside=path.with_name(f".new{uuid.uuid4().hex}"), durable=False) as beside:
         beside.write_text(text)
 
 

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Final, Protocol, cast
 
 import numpy as np
 
-from common.files import whole
+from common.files import written_whole
 from nets.files.checks import check_net
 from nets.files.grammar import (
     MODEL_NAME,
@@ -356,7 +356,7 @@ def write_net(net: NetRecord, path: str | os.PathLike[str]) -> None:
     binary = _kind(file)[0]
     check_net(net)
     try:
-        with whole(file) as partial, partial.open("wb") as raw:
+        with written_whole(file) as partial, partial.open("wb") as raw:
             if file.suffix.lower() == ".gz":
                 with gzip.GzipFile("", "wb", _COMPRESSION, raw, mtime=0) as stream:
                     _write_stream(cast(BinaryIO, stream), net, binary=binary)

@@ -22,7 +22,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from common import json_text
-from common.files import whole
+from common.files import written_whole
 from nets.training.places import CURRENT
 
 _HEADER_KEY: Final = "tengen"
@@ -58,7 +58,7 @@ def write(checkpoint: Checkpoint, path: Path) -> None:
     about = {"format": FORMAT, **checkpoint.data}
     header = {_HEADER_KEY: json.dumps(about, sort_keys=True), _SUM_KEY: str(_checksum(tensors))}
     try:
-        with whole(path) as temporary:
+        with written_whole(path) as temporary:
             temporary.unlink(missing_ok=True)
             temporary.touch()
             mode = temporary.stat().st_mode  # the usual one of a file; the library would keep others from reading it
@@ -130,7 +130,7 @@ class CheckpointFolder:
         newest = max((path.stat().st_mtime for path in archive.glob("*.safetensors")), default=None)
         if newest is None or time.time() - newest >= self.archive_seconds:
             target = archive / f"checkpoint-s{samples}.safetensors"
-            with whole(target) as temporary:
+            with written_whole(target) as temporary:
                 shutil.copyfile(current, temporary)
 
     def paths(self) -> list[Path]:

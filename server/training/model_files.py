@@ -33,9 +33,10 @@ def read_model(path: Path) -> ModelFile:
     try:
         sha256, size = sum_of(path)
         net = read_net(path)
+        is_sound = _puts_out_numbers(net)
     except (NetFileError, OSError) as error:
         raise InvalidSettings(f"{path} cannot be used as a network: {error}. Fetch or export it again") from error
-    if not _puts_out_numbers(net):
+    if not is_sound:
         raise InvalidSettings(
             f"{path} cannot be used as a network: it puts out something that is not a number; its training has diverged"
         )

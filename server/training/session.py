@@ -15,7 +15,7 @@ import torch
 from django.conf import settings
 from django.core.files import File
 
-from common.files import UNFINISHED, sum_of, whole
+from common.files import UNFINISHED, sum_of, written_whole
 from nets.architecture.model import Net
 from nets.data.files import DataFolder
 from nets.files.exchange import trainable_module_of
@@ -140,7 +140,7 @@ def _fetch(checkpoint: str, folder: Path) -> Path:
     if current.is_file() and sum_of(current)[0] == wanted:
         return current
     folder.mkdir(parents=True, exist_ok=True)
-    with whole(current, beside=folder / f"fetched{UNFINISHED}") as fetched:
+    with written_whole(current, beside=folder / f"fetched{UNFINISHED}") as fetched:
         fetched.write_bytes(load(checkpoint))
         if sum_of(fetched)[0] != wanted:
             raise checkpoints.CheckpointError(f"the stored checkpoint {checkpoint} is damaged")

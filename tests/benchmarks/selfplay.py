@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import torch
+
 from client.games import table as table_module
 from client.games.kinds import SELFPLAY
 from client.games.orders import FinishedGame, GameOrder
@@ -89,6 +91,7 @@ def _prove(evaluator: KeptEvaluator, games: int) -> None:
 def _untrained(architecture: str, folder: Path) -> Network:
     path = folder / f"{architecture}.bin.gz"
     if not path.exists():
+        torch.manual_seed(0)  # two runs play the same games
         write_net(record_of(Net(named(architecture)), architecture), path)
     return Network(architecture, path)
 

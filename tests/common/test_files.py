@@ -10,7 +10,7 @@ from pathlib import Path
 import filelock
 import pytest
 
-from common.files import LockedError, lock, sum_of, whole, write_synced, write_whole
+from common.files import LockedError, lock, sum_of, write_synced, write_whole, written_whole
 from tests import ROOT
 
 EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -33,7 +33,7 @@ def test_a_failed_write_changes_nothing(tmp_path: Path, before: bytes | None, er
         path.write_bytes(before)
 
     def half() -> None:
-        with whole(path) as temporary:
+        with written_whole(path) as temporary:
             temporary.write_bytes(b"half")
             raise error
 
@@ -53,7 +53,7 @@ def test_what_cannot_be_synced_does_not_appear(tmp_path: Path, monkeypatch: pyte
 
 
 def test_what_is_written_beside_comes_from_there(tmp_path: Path) -> None:
-    with whole(tmp_path / "a", beside=tmp_path / ".b") as temporary:
+    with written_whole(tmp_path / "a", beside=tmp_path / ".b") as temporary:
         assert temporary == tmp_path / ".b"
         write_synced(temporary, b"text")
     assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
