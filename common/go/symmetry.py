@@ -49,11 +49,8 @@ def board_symmetries(x_size: int, y_size: int) -> range:
 def symmetric_points(symmetry: int, x_size: int, y_size: int) -> npt.NDArray[np.int16]:
     """Where each point of a board goes: int16 [NUM_POINTS], the pass and what is off the board staying where it is."""
     points = np.arange(NUM_POINTS, dtype=np.int16)
-    rows: npt.NDArray[np.int16] = (
-        (np.arange(y_size, dtype=np.int16)[:, None] + 1) * STRIDE + np.arange(x_size, dtype=np.int16) + 1
-    )
-    after = turned(rows, symmetry)
-    points[after] = rows
+    rows = (STRIDE * np.arange(1, y_size + 1)[:, None] + np.arange(1, x_size + 1)).astype(np.int16)
+    points[turned(rows, symmetry)] = rows
     return points
 
 
