@@ -53,10 +53,8 @@ class Child:
 def twins(forest: Forest, slot: int) -> list[Twin]:
     """The nodes of a slot's tree or graph."""
     count = int(forest.searches[slot]["num_nodes"])
-    made = [
-        Twin(forest.nodes[slot, index].copy(), forest.ownership[slot, index] / OWNERSHIP_SCALE)
-        for index in range(count)
-    ]
+    ownership = forest.ownership[slot] / OWNERSHIP_SCALE
+    made = [Twin(forest.nodes[slot, index].copy(), ownership[index]) for index in range(count)]
     for twin in made:
         edge = int(twin.node["first_edge"])
         while edge != NO_EDGE:
@@ -190,7 +188,7 @@ def line(root: Twin, first: Child, length: int, p: Any) -> list[tuple[int, int, 
     """Position, visits and edge visits of each move of the line that begins with ``first``."""
     path = [root]
     child: Child | None = first
-    found = []
+    found: list[tuple[int, int, int]] = []
     while child is not None and len(found) < length and child.to not in path:
         found.append((child.position, int(child.to.node["visits"]), child.edge_visits))
         path.append(child.to)

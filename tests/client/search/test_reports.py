@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import zlib
 from typing import Any
 
 import numpy as np
@@ -36,14 +37,15 @@ BOARD = ["X....", ".....", "..O..", ".....", "....."]
 
 
 class Owning(ScriptedEvaluator):
-    """Says of each point who owns it, as well; keeps what it said, by batch."""
+    """Has opinions on ownership, errors and time, too."""
 
     def run(self, batch: Batch, count: int) -> None:
         super().run(batch, count)
         for row in range(count):
-            random = np.random.default_rng(abs(hash(float(batch.win_loss[row]))) % 2**32)
+            random = np.random.default_rng(zlib.crc32(batch.policy[row].tobytes()))
+            for kind in (batch.variance_time, batch.short_term_win_loss_error, batch.short_term_score_error):
+                kind[row] = random.uniform(0, 1)
             batch.ownership[row] = random.uniform(-1, 1, batch.ownership.shape[1])
-            batch.scalars[row, -3:] = random.uniform(0, 1, 3)
 
 
 def owning_pool(length: int = 5, visits: int = 100, **options: Any) -> SearchPool:
@@ -130,7 +132,7 @@ def test_short_term_errors_are_the_twins(base: dict[str, Any], seed: int, count:
     root = naive_reports.twins(forest, 0)[0]
     nodes = max(forest.nodes.shape[1], AREA + 1)
     scratch = new_scratch(LENGTH)._replace(
-        **{name: np.zeros(nodes, kind) for name, kind in [("edges", np.int32)]},
+        edges=np.zeros(nodes, np.int32),
         **{name: np.zeros(nodes) for name in ("weights", "utilities", "priors", "factors")},
     )
     found = short_term_errors(forest, 0, scratch, CONTEXT, walk_for(forest))
