@@ -6,6 +6,7 @@ Allocates, walks the whole tree and returns Python objects: for engines that sho
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -48,6 +49,7 @@ class Reporter:
         self._walk = new_walk(nodes, edges)
         self._children = new_children(pool.length**2 + 1)
         self._line_children = new_children(pool.length**2 + 1)
+        self._line = new_line(DEFAULT.pv_length, nodes)
 
     def report(self, slot: int, options: ReportOptions = DEFAULT) -> Report:
         """All of a running or finished search, in White's view.
@@ -79,7 +81,7 @@ class Reporter:
             RuntimeError: the slot has searched nothing yet.
         """
         self._need_visits(slot)
-        return tree_ownership(self._forest, slot, int(ROOT), self._walk)
+        return tree_ownership(self._forest, slot, [int(ROOT)], self._walk)[0]
 
     def _need_visits(self, slot: int) -> None:
         if self._forest.nodes[slot, ROOT]["visits"] == 0:
@@ -130,26 +132,32 @@ class Reporter:
 
     def _visited_moves(self, slot: int, options: ReportOptions) -> list[MoveReport]:
         forest = self._forest
-        nodes, edges = forest.nodes[slot], forest.edges[slot]
-        parameters = forest.parameters[slot]
-        root = nodes[ROOT]
+        root = forest.nodes[slot, ROOT]
         if root["num_edges"] == 0:
             return []
-        sign = sign_of(root["to_move"])
         count = fill_root_values(forest, slot, None, REPORT_SCALE, self._children)
-        set_lower_bounds(self._children, count, sign, parameters)
-        moves = []
-        edge = int(root["first_edge"])
-        for i in range(count):
-            child = nodes[edges[edge]["child"]]
-            if child["visits"] > 0 and self._children.weights[i] > 0.0:
-                moves.append(self._visited_move(slot, i, edge, options))
-            edge = int(edges[edge]["next_edge"])
-        assert edge == NO_EDGE
-        return moves
+        set_lower_bounds(self._children, count, sign_of(root["to_move"]), forest.parameters[slot])
+        entries = [(i, edge) for i, edge in enumerate(self._root_edges(slot)) if self._children.weights[i] > 0.0]
+        owned: dict[int, Ownership] = {}
+        if options.moves_ownership:
+            children = [int(forest.edges[slot, edge]["child"]) for _, edge in entries]
+            evaluated = [child for child in children if forest.nodes[slot, child]["status"] != TERMINAL]
+            owned = dict(zip(evaluated, tree_ownership(forest, slot, evaluated, self._walk), strict=True))
+        return [self._visited_move(slot, i, edge, options, owned) for i, edge in entries]
 
-    def _visited_move(self, slot: int, i: int, edge: int, options: ReportOptions) -> MoveReport:
-        """Entry ``i`` of the gathered children, to which the root's ``edge`` leads."""
+    def _root_edges(self, slot: int) -> list[int]:
+        """The root's edges in order of creation."""
+        found = []
+        edge = int(self._forest.nodes[slot, ROOT]["first_edge"])
+        while edge != NO_EDGE:
+            found.append(edge)
+            edge = int(self._forest.edges[slot, edge]["next_edge"])
+        return found
+
+    def _visited_move(
+        self, slot: int, i: int, edge: int, options: ReportOptions, owned: Mapping[int, Ownership]
+    ) -> MoveReport:
+        """Entry ``i`` of the gathered children, to which the root's ``edge`` leads; ``owned`` is by node."""
         table = self._children
         forest = self._forest
         sign = sign_of(forest.nodes[slot, ROOT]["to_move"])
@@ -157,7 +165,6 @@ class Reporter:
         child = forest.nodes[slot, index]
         values = outlook(Values(*table.means[i].tolist()), float(table.utilities[i]))
         radius = float(table.radii[i])
-        owned = options.moves_ownership and child["status"] != TERMINAL
         return MoveReport(
             point=int(point_of(int(table.positions[i]), self._pool.length)),
             values=values,
@@ -171,7 +178,7 @@ class Reporter:
             play_selection_value=float(table.values[i]),
             symmetry_of=None,
             pv=self._variation(slot, edge, options),
-            ownership=tree_ownership(forest, slot, index, self._walk) if owned else None,
+            ownership=owned.get(index),
         )
 
     def _winrate_per_utility(self, slot: int) -> float:
@@ -180,7 +187,9 @@ class Reporter:
         return 0.5 * float(parameters["win_loss_utility_factor"]) / float(utility_radius(parameters))
 
     def _variation(self, slot: int, edge: int, options: ReportOptions) -> Variation:
-        line = new_line(options.pv_length, self._forest.nodes.shape[1])
+        if len(self._line.positions) != options.pv_length:
+            self._line = new_line(options.pv_length, self._forest.nodes.shape[1])
+        line = self._line
         length = follow_line(self._forest, slot, edge, self._line_children, line)
         points = [int(point_of(position, self._pool.length)) for position in line.positions[:length].tolist()]
         if options.cut_at_phase_end:
@@ -220,11 +229,7 @@ class Reporter:
         edges = self._forest.edges[slot]
         parameters = self._forest.parameters[slot]
         sign = sign_of(root["to_move"])
-        visited_prior = 0.0
-        edge = int(root["first_edge"])
-        while edge != NO_EDGE:
-            visited_prior += max(0.0, float(edges[edge]["prior"]))
-            edge = int(edges[edge]["next_edge"])
+        visited_prior = sum(max(0.0, float(edges[edge]["prior"])) for edge in self._root_edges(slot))
         utility = first_play_urgency(root["utility"], root["own_utility"], visited_prior, sign, True, parameters)
         mean = Values(*root["mean"].tolist())
         win_loss = min(max(mean.win_loss + utility - float(root["utility"]), -1.0), 1.0)

@@ -24,7 +24,8 @@ FloatArray = npt.NDArray[np.float64]
 class Walk(NamedTuple):
     """Working space for a tree of N nodes and M edges."""
 
-    shares: FloatArray  # [N] the result; sums to 1
+    shares: FloatArray  # [N] the result, which sums to 1; all 0 between calls
+    counted: npt.NDArray[np.int32]  # [N] the nodes that have a share
     kept: FloatArray  # [N] what a node keeps of a share handed to it
     handed: FloatArray  # [M] what goes on through each edge of it
     on_path: npt.NDArray[np.bool_]  # [N] all False between calls
@@ -37,6 +38,7 @@ def new_walk(nodes: int, edges: int) -> Walk:
     """Working space for trees of so many nodes and edges."""
     return Walk(
         shares=np.zeros(nodes),
+        counted=np.zeros(nodes, np.int32),
         kept=np.zeros(nodes),
         handed=np.zeros(edges),
         on_path=np.zeros(nodes, np.bool_),
@@ -52,6 +54,8 @@ def divide_by_squares(forest: Forest, slot: int, walk: Walk) -> None:
 
     A child where the game is over has no ownership; its part stays with the parent.
     """
+    forest = borrowed(forest)
+    walk = borrowed(walk)
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
     for index in range(forest.searches[slot]["num_nodes"]):
@@ -80,6 +84,10 @@ def divide_by_squares(forest: Forest, slot: int, walk: Walk) -> None:
 @njit(cache=True, nogil=True)
 def divide_as_searched(forest: Forest, slot: int, scratch: Scratch, context: Context, walk: Walk) -> None:
     """For short-term errors: children count as in the averages of the search, without cuts at the root."""
+    forest = borrowed(forest)
+    scratch = borrowed(scratch)
+    context = borrowed(context)
+    walk = borrowed(walk)
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
     parameters = forest.parameters[slot]
@@ -100,9 +108,20 @@ def divide_as_searched(forest: Forest, slot: int, scratch: Scratch, context: Con
 
 
 @njit(cache=True, nogil=True)
+def _add(walk: Walk, index: int, share: float, count: int) -> int:
+    """Give a node a share; returns how many nodes have one, ``count`` before."""
+    if share <= 0.0:
+        return count
+    if walk.shares[index] == 0.0:
+        walk.counted[count] = index
+        count += 1
+    walk.shares[index] += share
+    return count
+
+
+@njit(cache=True, nogil=True)
 def _enter(forest: Forest, slot: int, index: int, share: float, depth: int, walk: Walk) -> None:
-    """Put a node that has children on the path at ``depth``; it keeps its part of ``share``."""
-    walk.shares[index] += share * walk.kept[index]
+    """Put a node that has children on the path at ``depth``."""
     walk.nodes[depth] = index
     walk.edges[depth] = forest.nodes[slot, index]["first_edge"]
     walk.below[depth] = share
@@ -110,18 +129,20 @@ def _enter(forest: Forest, slot: int, index: int, share: float, depth: int, walk
 
 
 @njit(cache=True, nogil=True)
-def fill_shares(forest: Forest, slot: int, top: int, least: float, cut: float, walk: Walk) -> None:
+def fill_shares(forest: Forest, slot: int, top: int, least: float, cut: float, walk: Walk) -> int:
     """Fill ``walk.shares`` with how much each node counts in the average of node ``top``, by the division told.
 
     A node that gets less than ``least`` (in (0, 1]), or is met again on its own path, keeps all of it; less than
     ``cut`` is not handed on at all. Work is linear in the nodes of a tree, and bounded by ``least`` in a graph: at
     each depth, no more than 1 / least nodes are gone through.
+
+    Returns:
+        How many nodes count: the first of ``walk.counted``. `clear_shares` is to be called when they have been read.
     """
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
-    for index in range(forest.searches[slot]["num_nodes"]):
-        walk.shares[index] = 0.0
     _enter(forest, slot, top, 1.0, 0, walk)
+    count = _add(walk, top, walk.kept[top], 0)
     depth = 0
     while depth >= 0:
         e = walk.edges[depth]
@@ -133,31 +154,32 @@ def fill_shares(forest: Forest, slot: int, top: int, least: float, cut: float, w
         share = walk.below[depth] * walk.handed[e]
         child = edges[e]["child"]
         if share < cut:
-            walk.shares[walk.nodes[depth]] += share
+            count = _add(walk, walk.nodes[depth], share, count)
         elif share < least or nodes[child]["first_edge"] == NO_EDGE or walk.on_path[child]:
-            walk.shares[child] += share
+            count = _add(walk, child, share, count)
         else:
             depth += 1
             _enter(forest, slot, child, share, depth, walk)
+            count = _add(walk, child, share * walk.kept[child], count)
+    return count
 
 
 @njit(cache=True, nogil=True)
-def ownership_shares(forest: Forest, slot: int, top: int, walk: Walk) -> None:
-    """Fill ``walk.shares`` for the ownership of node ``top``, which has visits."""
-    forest = borrowed(forest)
-    walk = borrowed(walk)
-    divide_by_squares(forest, slot, walk)
+def clear_shares(walk: Walk, count: int) -> None:
+    """Take the shares of the ``count`` nodes that have one away."""
+    for i in range(count):
+        walk.shares[walk.counted[i]] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def ownership_shares(forest: Forest, slot: int, top: int, walk: Walk) -> int:
+    """`fill_shares` for the ownership of node ``top``, which has visits, after `divide_by_squares`."""
     least = 0.5 / max(1.0, float(forest.nodes[slot, top]["visits"])) ** 0.75
-    fill_shares(forest, slot, top, least, 0.01 * least, walk)
+    return fill_shares(forest, slot, top, least, 0.01 * least, walk)
 
 
 @njit(cache=True, nogil=True)
-def error_shares(forest: Forest, slot: int, top: int, scratch: Scratch, context: Context, walk: Walk) -> None:
-    """Fill ``walk.shares`` for the short-term errors of node ``top``, which has visits."""
-    forest = borrowed(forest)
-    scratch = borrowed(scratch)
-    context = borrowed(context)
-    walk = borrowed(walk)
-    divide_as_searched(forest, slot, scratch, context, walk)
+def error_shares(forest: Forest, slot: int, top: int, walk: Walk) -> int:
+    """`fill_shares` for the short-term errors of node ``top``, which has visits, after `divide_as_searched`."""
     least = 0.25 / max(1.0, float(forest.nodes[slot, top]["visits"])) ** 0.625
-    fill_shares(forest, slot, top, least, 0.0, walk)
+    return fill_shares(forest, slot, top, least, 0.0, walk)
