@@ -44,7 +44,7 @@ def _average_ownership(forest: Forest, slot: int, top: int, walk: Walk, mean: Fl
 
 
 def tree_ownership(forest: Forest, slot: int, nodes: Sequence[int], walk: Walk) -> list[Ownership]:
-    """Ownership of each of ``nodes`` of a slot's tree, White's view; the net has evaluated them.
+    """Ownership of each of ``nodes`` of a slot's tree, which have visits, in White's view; 0 where the game is over.
 
     Raises:
         ValueError: the pool keeps no ownership.
@@ -58,7 +58,8 @@ def tree_ownership(forest: Forest, slot: int, nodes: Sequence[int], walk: Walk) 
     for node in nodes:
         mean = np.zeros(area)
         stdev = np.zeros(area)
-        _average_ownership(forest, slot, node, walk, mean, stdev)
+        if forest.nodes[slot, node]["status"] != TERMINAL:
+            _average_ownership(forest, slot, node, walk, mean, stdev)
         result.append(Ownership(mean=_on_board(mean, state), stdev=_on_board(stdev, state)))
     return result
 

@@ -22,11 +22,11 @@ class ReportOptions:
     """What a report is to hold besides the moves that have visits."""
 
     pv_length: int = 15
-    """Most moves of a variation, the reported move included."""
+    """Most moves of a variation after the reported one."""
     min_moves: int = 0
     """Moves without visits are added, by prior, until there are this many."""
     cut_at_phase_end: bool = False
-    """End variations before the move that would begin a cleanup phase."""
+    """End variations before the move that would begin a cleanup phase, were it the reported one."""
     ownership: bool = False
     """Mean and standard deviation of ownership at the root; the pool must store ownership."""
     moves_ownership: bool = False
@@ -40,7 +40,10 @@ class ReportOptions:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """The line of play that the search expects, the reported move first; entries belong together."""
+    """The line of play that the search expects, the reported move first; entries belong together.
+
+    Empty for a move that begins a cleanup phase, where lines end before that.
+    """
 
     points: tuple[int, ...]  # as `common.go.points` counts
     visits: tuple[int, ...]  # of the position after each move
@@ -83,7 +86,7 @@ class MoveReport:
     play_selection_value: float
     symmetry_of: int | None  # the searched move whose mirror image this is
     pv: Variation
-    ownership: Ownership | None
+    ownership: Ownership | None  # zeros where the move ends the game
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

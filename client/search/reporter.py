@@ -18,7 +18,7 @@ from client.search.pool import SearchPool, fill_root_values
 from client.search.report import MoveReport, Outlook, Ownership, Report, ReportOptions, RootReport, Variation
 from client.search.select import first_play_urgency, sign_of
 from client.search.shares import new_walk
-from client.search.tree import NO_EDGE, ROOT, TERMINAL
+from client.search.tree import NO_EDGE, ROOT
 from client.search.utility import score_stdev, utility_radius
 from client.search.values import Values
 from client.search.variation import follow_line, new_line
@@ -49,7 +49,7 @@ class Reporter:
         self._walk = new_walk(nodes, edges)
         self._children = new_children(pool.length**2 + 1)
         self._line_children = new_children(pool.length**2 + 1)
-        self._line = new_line(DEFAULT.pv_length, nodes)
+        self._line = new_line(1 + DEFAULT.pv_length, nodes)
 
     def report(self, slot: int, options: ReportOptions = DEFAULT) -> Report:
         """All of a running or finished search, in White's view.
@@ -141,8 +141,7 @@ class Reporter:
         owned: dict[int, Ownership] = {}
         if options.moves_ownership:
             children = [int(forest.edges[slot, edge]["child"]) for _, edge in entries]
-            evaluated = [child for child in children if forest.nodes[slot, child]["status"] != TERMINAL]
-            owned = dict(zip(evaluated, tree_ownership(forest, slot, evaluated, self._walk), strict=True))
+            owned = dict(zip(children, tree_ownership(forest, slot, children, self._walk), strict=True))
         return [self._visited_move(slot, i, edge, options, owned) for i, edge in entries]
 
     def _root_edges(self, slot: int) -> list[int]:
@@ -187,8 +186,8 @@ class Reporter:
         return 0.5 * float(parameters["win_loss_utility_factor"]) / float(utility_radius(parameters))
 
     def _variation(self, slot: int, edge: int, options: ReportOptions) -> Variation:
-        if len(self._line.positions) != options.pv_length:
-            self._line = new_line(options.pv_length, self._forest.nodes.shape[1])
+        if len(self._line.positions) != 1 + options.pv_length:
+            self._line = new_line(1 + options.pv_length, self._forest.nodes.shape[1])
         line = self._line
         length = follow_line(self._forest, slot, edge, self._line_children, line)
         points = [int(point_of(position, self._pool.length)) for position in line.positions[:length].tolist()]

@@ -22,6 +22,7 @@ from client.search.tree import EVALUATED, NO_EDGE, OWNERSHIP_SCALE, ROOT, TERMIN
 from client.search.utility import score_table
 from client.search.variation import follow_line, new_line
 from client.search.weights import student_table
+from common.go.play import play
 from common.go.points import BLACK, PASS, WHITE, from_vertex, point_of, position_of
 from common.go.rules import Scoring
 from nets.evaluation.batch import Batch
@@ -281,7 +282,7 @@ def test_lines_have_at_most_the_length_asked_for() -> None:
     search(pool, 0, empty(5), record(GTP), 100)
     reporter = Reporter(pool)
     whole = reporter.report(0, ReportOptions(pv_length=15)).moves
-    cut = reporter.report(0, ReportOptions(pv_length=2)).moves
+    cut = reporter.report(0, ReportOptions(pv_length=1)).moves
     assert max(len(move.pv.points) for move in whole) > 2
     for long, short in zip(whole, cut, strict=True):
         assert short.pv.points == long.pv.points[:2]
@@ -305,6 +306,23 @@ def test_lines_end_with_the_phase_if_asked() -> None:
     kept = reporter.report(0, ReportOptions(cut_at_phase_end=True)).moves[0].pv
     assert kept.points == (PASS,)
     assert (len(kept.visits), len(kept.edge_visits)) == (1, 1)
+    assert pool.advance(0, PASS)
+    play(state, history, PASS)
+    search(pool, 0, (state, history), record(GTP), 40, keep_tree=True)
+    assert reporter.report(0, ReportOptions(cut_at_phase_end=True)).moves[0].pv == Variation((), (), ())
+
+
+def test_a_move_that_ends_the_game_has_no_ownership() -> None:
+    start = empty(5)
+    play(*start, PASS)
+    pool = owning_pool()
+    pool.evaluator.answer = passing_answer  # type: ignore[attr-defined]
+    search(pool, 0, start, record(GTP), 10)
+    moves = Reporter(pool).report(0, ReportOptions(moves_ownership=True)).moves
+    assert moves[0].point == PASS
+    assert moves[0].ownership is not None
+    assert not moves[0].ownership.mean.any()
+    assert not moves[0].ownership.stdev.any()
 
 
 # -- the numbers of search.md 16.4 --
