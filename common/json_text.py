@@ -23,7 +23,7 @@ def loads(
 ) -> Any:
     """What ``text`` stands for. Takes time in proportion to its length.
 
-    ``parse_float`` and ``parse_constant`` are those of `json.loads`; their ``ValueError`` says what is no JSON for them.
+    ``parse_float`` and ``parse_constant`` are those of `json.loads`; their ``ValueError`` says what is no JSON.
 
     Raises:
         JsonError: not JSON, or more than `MAX_DEPTH` values inside each other.

@@ -150,7 +150,7 @@ REFUSED_KEYS: Final = ("startPosesFromSgfDir", "startPosesProb", "hintPosesDir",
 _IGNORED: Final = re.compile(
     r"nn(?:Cache|MutexPool|MaxBatch|RandSeed)\w*|num(?:NNServerThreads|Games|GameThreads)\w*|log\w*"
     r"|(?:cuda|trt|opencl|eigen|metal)\w*|dataBoardLen|inputsVersion|maxDataQueueSize|maxRowsPerTrainFile"
-    r"|firstFileRandMinProp|switchNetsMidGame|nodeTableShardsPowerOfTwo|numVirtualLossesPerThread|minPlayoutsPerThread"
+    r"|firstFileRandMinProp|switchNetsMidGame|homeDataDir|nodeTableShardsPowerOfTwo|numVirtualLossesPerThread|minPlayoutsPerThread"
 )
 """Keys of processes, devices, threads and logs: the volunteer's business, passed over without a warning."""
 

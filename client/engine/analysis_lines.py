@@ -96,7 +96,8 @@ def _read_turns(fields: Mapping[str, Any], identifier: str) -> frozenset[int] | 
         return None
     turns = fields["turnNumbers"]
     if not isinstance(turns, list) or not all(isinstance(turn, int) and not isinstance(turn, bool) for turn in turns):
-        raise LineError("If provided, must be an array of integers indicating turns to terminate", identifier, "turnNumbers")
+        text = "If provided, must be an array of integers indicating turns to terminate"
+        raise LineError(text, identifier, "turnNumbers")
     return frozenset(turns)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from client.engine.analysis_lines import SHOWN, to_json
 from client.engine.analysis_settings import AnalysisConfig, AnalysisSettings, SettingsReader, with_root_temperature
+from client.engine.position import IllegalMoveError, game_after
 from common.config_text import ConfigError
 from common.go.game import Game
 from common.go.points import BLACK, MAX_LENGTH, MIN_LENGTH, PASS, WHITE, from_vertex, to_vertex
@@ -108,10 +109,7 @@ class AnalysisQuery:
 
     def game(self, turn: int) -> Game:
         """The game before move ``turn``."""
-        game = Game(self.start, prevents_cleanup=self.settings.prevent_cleanup_phase)
-        for colour, point in self.moves[:turn]:
-            game.play(point, colour, tolerant=True)
-        return game
+        return game_after(self.start, self.moves[:turn], prevents_cleanup=self.settings.prevent_cleanup_phase)
 
 
 def parse_query(fields: Mapping[str, Any], reader: SettingsReader) -> AnalysisQuery:
@@ -163,23 +161,19 @@ def parse_query(fields: Mapping[str, Any], reader: SettingsReader) -> AnalysisQu
 def _check_moves(query: AnalysisQuery) -> None:
     """QueryError if stones cannot stand so, or at the first move that cannot be played at all."""
     try:
-        game = query.game(0)
+        query.game(len(query.moves))
+    except IllegalMoveError as error:
+        vertex = to_vertex(query.moves[error.index][1], query.start.y_size)
+        raise QueryError("moves", f"Illegal move {error.index}: {vertex}") from None
     except ValueError:
-        raise QueryError(
-            "initialStones", "Illegal stone placements - overlapping stones or stones with no liberties?"
-        ) from None
-    for number, (colour, point) in enumerate(query.moves):
-        try:
-            game.play(point, colour, tolerant=True)
-        except ValueError:
-            vertex = to_vertex(point, query.start.y_size)
-            raise QueryError("moves", f"Illegal move {number}: {vertex}") from None
+        text = "Illegal stone placements - overlapping stones or stones with no liberties?"
+        raise QueryError("initialStones", text) from None
 
 
 def _first_player(stones: Sequence[Stone], moves: Sequence[Stone]) -> int:
     if moves:
         return moves[0][0]
-    colours = [colour for colour, _ in dict((point, (colour, point)) for colour, point in stones).values()]
+    colours = list({point: colour for colour, point in stones}.values())
     return WHITE if colours.count(BLACK) >= 2 and WHITE not in colours else BLACK
 
 
@@ -275,9 +269,7 @@ def _read_search(given: _Fields, config: AnalysisConfig) -> tuple[SearchParamete
     return search, settings
 
 
-def _read_move_lists(
-    given: _Fields, x_size: int, y_size: int
-) -> tuple[tuple[MoveList, ...], tuple[MoveList, ...]]:
+def _read_move_lists(given: _Fields, x_size: int, y_size: int) -> tuple[tuple[MoveList, ...], tuple[MoveList, ...]]:
     """``avoidMoves`` and ``allowMoves``."""
     avoid = given.move_lists("avoidMoves", x_size, y_size)
     allow = given.move_lists("allowMoves", x_size, y_size)

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 
 from common.config_text import Entry
 from common.go.basics import BLACK, EMPTY, WHITE
-from common.parameter_kinds import BOOLEAN, Key, choice, integer
+from common.parameter_kinds import BOOLEAN, TEXT, Key, choice, integer, number
 from common.parameters import EngineConfig, SearchParameters, engine_entries, read_engine
 from common.precision import Precision
 
@@ -60,6 +60,8 @@ class AnalysisSettings:
     log_errors: Annotated[bool, Key("logErrorsAndWarnings", BOOLEAN)] = True
     log_search: Annotated[bool, Key("logSearchInfo", BOOLEAN)] = False
     use_fp16: Annotated[Precision, Key("useFP16", choice(Precision))] = Precision.FASTEST
+    device: Annotated[str, Key("device", TEXT)] = "cpu"  # or cuda with a number
+    tree_memory: Annotated[float, Key("treeMemoryGB", number(0.01, 1e4))] = 4.0  # of all trees of an edge together
 
 
 AnalysisConfig = EngineConfig[AnalysisSettings]
@@ -96,9 +98,7 @@ class SettingsReader:
 
 def with_root_temperature(search: SearchParameters, temperature: float) -> SearchParameters:
     """The same search with one root policy temperature for all turns."""
-    return dataclasses.replace(
-        search, root_policy_temperature=temperature, root_policy_temperature_early=temperature
-    )
+    return dataclasses.replace(search, root_policy_temperature=temperature, root_policy_temperature_early=temperature)
 
 
 def _by_present_names(layer: Mapping[str, Entry]) -> dict[str, Entry]:
