@@ -31,6 +31,7 @@ from client.search.rng import seed_generator
 from client.search.root import begin_search
 from client.search.root_policy import interpolate_by_turn, policy_entropy
 from client.search.tree import (
+    EVALUATED,
     FINISHED,
     IDLE,
     ROOT,
@@ -244,7 +245,17 @@ class SearchPool:
         self.forest.searches[slot]["status"] = IDLE
         clear_tree(self.forest, slot)
 
-    # -- what a finished search says --
+    # -- what a search has found --
+
+    def visits(self, slot: int) -> int:
+        """Visits of the root: of the search, or of the tree that was kept."""
+        return int(self.forest.nodes[slot, ROOT]["visits"])
+
+    def has_found(self, slot: int) -> bool:
+        """Whether the search of a slot says something: it is finished, or has a visit and is between two rounds."""
+        status = self.forest.searches[slot]["status"]
+        is_evaluated = self.forest.nodes[slot, ROOT]["status"] == EVALUATED
+        return bool(status == FINISHED or (status == RUNNING and self._wait is None and is_evaluated))
 
     def play_selection_values(
         self, slot: int, *, lcb: bool | None = None, scale_max_to_at_least: float = 0.0
@@ -286,7 +297,7 @@ class SearchPool:
         return int(point_of(int(self._children.positions[chosen]), self.length))
 
     def result(self, slot: int) -> SearchResult:
-        """Values, policies and children of a finished search, as copies."""
+        """Values, policies and children of what was found, as copies; for a running search between two rounds."""
         count = self._fill_values(slot, None, REPORT_SCALE)
         search_entropy, surprise = search_entropy_and_surprise(self._children, count)
         root = self.forest.nodes[slot, ROOT]
@@ -322,13 +333,13 @@ class SearchPool:
             means=Values(*table.means[:count].T.copy()),
         )
 
-    def _need_finished(self, slot: int) -> None:
-        if self.forest.searches[slot]["status"] != FINISHED:
-            raise RuntimeError(f"slot {slot} has no finished search")
+    def _need_found(self, slot: int) -> None:
+        if not self.has_found(slot):
+            raise RuntimeError(f"slot {slot} has found nothing yet, or a round is under way")
 
     def _fill_values(self, slot: int, lcb: bool | None, at_least: float) -> int:
         """Gather the root's children and their play-selection values; returns how many there are."""
-        self._need_finished(slot)
+        self._need_found(slot)
         forest = self.forest
         parameters = forest.parameters[slot]
         if lcb is None:
