@@ -153,12 +153,13 @@ def _queries(network: Network, options: argparse.Namespace, reader: SettingsRead
     device = options.device or settings.device
     load = evaluator_loader(device, options.threads or _processors(), options.use_fp16 or settings.use_fp16)
     slots = settings.num_analysis_threads
-    capacity = capacity_within(settings.tree_memory * 1e9, slots)
+    capacity = capacity_within(settings.tree_memory * 1e9, slots, ownership=True)
     _log(
         f"{slots} positions at once; a search ends at {capacity:,} visits, when its part of treeMemoryGB = "
         f"{settings.tree_memory:g} is full"
     )
-    return Queries(network, load, slots=slots, leaves=reader.config.search.num_search_threads, capacity=capacity)
+    leaves = reader.config.search.num_search_threads
+    return Queries(network, load, slots=slots, leaves=leaves, capacity=capacity, ownership=True)
 
 
 def _facts_of(network: Network, options: argparse.Namespace, settings: AnalysisSettings) -> dict[str, Any]:
