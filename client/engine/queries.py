@@ -396,6 +396,7 @@ def _tree_of(query: Query, state: State) -> _Tree:
     record = query.parameters.copy()
     if int(state["to_move"]) != WHITE:
         record["playout_doubling_advantage"] = -record["playout_doubling_advantage"]
+    parameters: Any = record.item()
     return _Tree(
         start=query.game.start,
         prevents_cleanup=query.game.prevents_cleanup,
@@ -403,7 +404,7 @@ def _tree_of(query: Query, state: State) -> _Tree:
         to_move=int(state["to_move"]),
         bonus=float(state["handicap_bonus"]),
         draw_white_wins=query.draw_white_wins,
-        parameters=record.item(),
+        parameters=parameters,
     )
 
 
