@@ -27,6 +27,7 @@ from common.parameter_classes import (
     MatchParameters,
     SearchParameters,
     SelfplayParameters,
+    ThinkingParameters,
     keys_of,
 )
 from common.parameter_kinds import Key, integer, number_text
@@ -42,6 +43,7 @@ __all__ = [
     "SelfplayConfig",
     "SelfplayParameters",
     "TextKind",
+    "ThinkingParameters",
     "base_text",
     "completed",
     "default_text",
