@@ -20,6 +20,7 @@ from client.search.grow import clear_tree, new_forest, promote_child
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
     REPORT_SCALE,
+    Children,
     choose_child,
     gather_children,
     new_children,
@@ -37,6 +38,7 @@ from client.search.tree import (
     ROOT,
     RUNNING,
     Context,
+    Forest,
     Inputs,
     Outputs,
     arrays_of,
@@ -106,9 +108,12 @@ class SearchPool:
         slots: number of searches that can run at once.
         max_visits: the largest ``visits`` a search may ask for; fixes the memory.
         leaves: how many leaves one slot may have under evaluation at once (virtual losses keep them apart).
+        ownership: keep the net's ownership of every node, for reports.
     """
 
-    def __init__(self, evaluator: Evaluator, *, slots: int, max_visits: int, leaves: int = 1) -> None:
+    def __init__(
+        self, evaluator: Evaluator, *, slots: int, max_visits: int, leaves: int = 1, ownership: bool = False
+    ) -> None:
         if min(slots, max_visits, leaves) < 1:
             raise ValueError(f"slots, max_visits and leaves must be at least 1, not {slots}, {max_visits}, {leaves}")
         if evaluator.inputs != V7:
@@ -116,11 +121,11 @@ class SearchPool:
         self.evaluator = evaluator
         self.length = evaluator.length
         self.max_visits = max_visits
-        self.forest = new_forest(slots, max_visits, self.length)
+        self.forest = new_forest(slots, max_visits, self.length, ownership=ownership)
         self.playouts = new_playouts(slots * leaves, max_visits, self.length)
         self.scratch = new_scratch(self.length)
         self.context = Context(self.length, leaves, evaluator.has_short_term_errors, score_table(), student_table())
-        self.batch: Batch = evaluator.new_batch(slots * leaves, ownership=False)
+        self.batch: Batch = evaluator.new_batch(slots * leaves, ownership=ownership)
         self._inputs = arrays_of(Inputs, self.batch)
         self._outputs = arrays_of(Outputs, self.batch)
         self._children = new_children(self.length**2 + 1)
@@ -340,10 +345,20 @@ class SearchPool:
     def _fill_values(self, slot: int, lcb: bool | None, at_least: float) -> int:
         """Gather the root's children and their play-selection values; returns how many there are."""
         self._need_found(slot)
-        forest = self.forest
-        parameters = forest.parameters[slot]
-        if lcb is None:
-            lcb = bool(parameters["use_lcb_for_selection"])
-        count = gather_children(forest.nodes[slot], forest.edges[slot], forest.priors[slot, ROOT], ROOT, self._children)
-        play_selection_values(forest.nodes[slot, ROOT], self._children, count, lcb, at_least, parameters)
-        return int(count)
+        return fill_root_values(self.forest, slot, lcb, at_least, self._children)
+
+
+def fill_root_values(forest: Forest, slot: int, lcb: bool | None, at_least: float, children: Children) -> int:
+    """Fill ``children`` with those of a slot's root, or its legal moves, and their play-selection values.
+
+    ``lcb`` None is what the parameters say.
+
+    Returns:
+        How many there are.
+    """
+    parameters = forest.parameters[slot]
+    if lcb is None:
+        lcb = bool(parameters["use_lcb_for_selection"])
+    count = gather_children(forest.nodes[slot], forest.edges[slot], forest.priors[slot, ROOT], ROOT, children)
+    play_selection_values(forest.nodes[slot, ROOT], children, count, lcb, at_least, parameters)
+    return int(count)
