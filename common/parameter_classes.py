@@ -27,6 +27,8 @@ class SearchParameters:
     # -- limits --
     max_visits: Annotated[int, Key("maxVisits", integer(1, UNLIMITED))]
     num_search_threads: Annotated[int, Key("numSearchThreads", integer(1, 4096), required=True)] = 1
+    min_playouts_per_thread: Annotated[float, Key("minPlayoutsPerThread", number(0, 1e20))] = 0.0
+    num_virtual_losses_per_thread: Annotated[float, Key("numVirtualLossesPerThread", number(0.01, 1000))] = 1.0
     max_playouts: Annotated[int, Key("maxPlayouts", integer(1, UNLIMITED))] = UNLIMITED
     max_time: Annotated[float, Key("maxTime", number(0, FOREVER))] = FOREVER  # seconds
     futile_visits_threshold: Annotated[float, Key("futileVisitsThreshold", number(0, 1))] = 0.0

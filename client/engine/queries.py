@@ -24,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from client.networks import Loader, Network
+from client.search.limits import LEAST_TIMED_PLAYOUTS, Limits
 from client.search.pool import SearchPool, SearchResult
 from client.search.report import Report, ReportOptions
 from client.search.reporter import DEFAULT, Reporter
@@ -32,7 +33,7 @@ from common.go.points import PASS, WHITE, opponent
 from common.go.rules import Scoring
 from common.go.start import GameStart, PlayerView, Stone
 from common.go.state import History, State
-from common.parameter_classes import FOREVER, UNLIMITED
+from common.parameter_classes import FOREVER
 from nets.evaluation.batch import Evaluator
 
 NODE_BYTES: Final = 2900
@@ -42,15 +43,6 @@ NODE_BYTES: Final = 2900
 def capacity_within(memory: float, slots: int) -> int:
     """How many visits each of ``slots`` trees can hold in ``memory`` bytes, at least 1000."""
     return max(1000, int(memory / slots / NODE_BYTES))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """When a search ends: at whichever comes first, or when it is cancelled (search.md 8)."""
-
-    visits: int = UNLIMITED  # of the root, those of a kept tree included
-    playouts: int = UNLIMITED  # of this search
-    seconds: float = FOREVER  # since the search began; a first visit is made in any case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +76,8 @@ class Ticket:
         """The move to play; None as ``result``."""
         self.error: Exception | None = None
         self.is_finished = False
+        self.kept_visits = 0
+        """Visits of the tree that the search went on in."""
         self._state, self._history, self._tree = state, history, tree
         self._place: tuple[_Trees, int] | None = None
         self._deadline = FOREVER
@@ -183,7 +177,7 @@ class Queries:
         network: evaluates every position.
         load: gives an evaluator of it for tensors of an edge.
         slots: how many positions of one edge are searched at once; others wait.
-        leaves: how many leaves of one search are evaluated at once.
+        leaves: how many leaves of one search are evaluated at once; `use_leaves` changes it.
         capacity: most visits of a tree; a search that is allowed more ends there.
         clock: seconds; tests give their own.
     """
@@ -244,7 +238,7 @@ class Queries:
         for trees in self._trees.values():
             tickets = trees.tickets()
             for ticket in tickets:
-                if now >= ticket._deadline:
+                if now >= ticket._deadline and self._playouts(ticket) >= LEAST_TIMED_PLAYOUTS:
                     self.cancel(ticket)
             if tickets and self._guarded(trees, trees.pool.descend) is not None:
                 under_way.append(trees)
@@ -269,6 +263,25 @@ class Queries:
         if ticket.error is not None:
             raise ticket.error
         return ticket
+
+    def _playouts(self, ticket: Ticket) -> int:
+        """How many a running search has made."""
+        assert ticket._place is not None
+        trees, slot = ticket._place
+        return trees.pool.visits(slot) - ticket.kept_visits
+
+    def expect(self, ticket: Ticket, playouts: int) -> None:
+        """Tell a running search for how many more playouts there will be time (`SearchPool.expect`)."""
+        if ticket._place is not None and ticket.is_running:
+            trees, slot = ticket._place
+            trees.pool.expect(slot, playouts)
+
+    def is_decided(self, ticket: Ticket) -> bool:
+        """Whether more playouts cannot change the move any more (`SearchPool.is_decided`)."""
+        if ticket._place is None or not ticket.is_running:
+            return False
+        trees, slot = ticket._place
+        return trees.pool.has_found(slot) and trees.pool.is_decided(slot)
 
     def result(self, ticket: Ticket) -> SearchResult | None:
         """What a query has found so far; None before its first visit, and after an error."""
@@ -297,6 +310,12 @@ class Queries:
         if edge not in self._evaluators:
             self._evaluators[edge] = self._load(self.network, edge)
         return self._evaluators[edge]
+
+    def use_leaves(self, leaves: int) -> None:
+        """Evaluate another number of leaves of a search at once; every tree is dropped. No search may run."""
+        if leaves != self._leaves:
+            self.forget_all()
+            self._leaves = leaves
 
     def forget(self, line: Hashable) -> None:
         """Drop the tree of a line in which no search runs."""
@@ -357,13 +376,14 @@ class Queries:
         held.ticket, held.line, held.tree = ticket, query.line, ticket._tree
         ticket._place = trees, slot
         ticket._deadline = self._clock() + query.limits.seconds
-        visits = min(query.limits.visits, trees.pool.visits(slot) + query.limits.playouts, self._capacity)
+        ticket.kept_visits = trees.pool.visits(slot)
         trees.pool.start(
             slot,
             ticket._state,
             ticket._history,
             parameters=query.parameters,
-            visits=visits,
+            visits=min(query.limits.visits, self._capacity),
+            playouts=query.limits.playouts,
             seed=query.seed,
             first_turn=query.game.start.first_turn,
             keep_tree=True,
