@@ -21,12 +21,11 @@ from common.config_text import ConfigError, Entry
 from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.go.rules import Scoring
 from common.parameter_classes import (
-    FOREVER,
-    UNLIMITED,
     GameInitParameters,
     MatchParameters,
     SearchParameters,
     SelfplayParameters,
+    ThinkingParameters,
     keys_of,
 )
 from common.parameter_kinds import Key, integer, number_text
@@ -43,6 +42,7 @@ __all__ = [
     "SelfplayConfig",
     "SelfplayParameters",
     "TextKind",
+    "ThinkingParameters",
     "base_text",
     "completed",
     "default_text",
@@ -94,11 +94,7 @@ class MatchConfig:
 # --------------------------------------------------------------------------------------------------------------------
 
 PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
-    "maxPlayouts": (UNLIMITED,),
-    "maxTime": (FOREVER,),
     "futileVisitsThreshold": (0.0,),
-    "searchFactorAfterOnePass": (1.0,),
-    "searchFactorAfterTwoPass": (1.0,),
     "useGraphSearch": (False,),
     "subtreeValueBiasFactor": (0.0,),
     "policyOptimism": (0.0,),
@@ -150,7 +146,7 @@ REFUSED_KEYS: Final = ("startPosesFromSgfDir", "startPosesProb", "hintPosesDir",
 _IGNORED: Final = re.compile(
     r"nn(?:Cache|MutexPool|MaxBatch|RandSeed)\w*|num(?:NNServerThreads|Games|GameThreads)\w*|log\w*"
     r"|(?:cuda|trt|opencl|eigen|metal)\w*|dataBoardLen|inputsVersion|maxDataQueueSize|maxRowsPerTrainFile"
-    r"|firstFileRandMinProp|switchNetsMidGame|homeDataDir|nodeTableShardsPowerOfTwo|numVirtualLossesPerThread|minPlayoutsPerThread"
+    r"|firstFileRandMinProp|switchNetsMidGame|homeDataDir|nodeTableShardsPowerOfTwo"
 )
 """Keys of processes, devices, threads and logs: the volunteer's business, passed over without a warning."""
 

@@ -21,7 +21,8 @@ from client.engine.analysis_answer import answer, nothing_found
 from client.engine.analysis_lines import Action, LineError, error_object, read_action, read_object, to_json
 from client.engine.analysis_query import AnalysisQuery, QueryError, parse_query
 from client.engine.analysis_settings import COLOURS, SettingsReader
-from client.engine.queries import Limits, Queries, Query, Ticket
+from client.engine.queries import Queries, Query, Ticket
+from client.search.limits import limits_of
 from client.search.parameters import to_record
 from client.search.report import Report, ReportOptions
 from common.go.points import EMPTY
@@ -159,9 +160,7 @@ class AnalysisEngine:
                     parameters=to_record(parameters),
                     seed=self._search_seed(position),
                     draw_white_wins=parameters.draw_equivalent_wins_for_white,
-                    limits=Limits(
-                        visits=parameters.max_visits, playouts=parameters.max_playouts, seconds=parameters.max_time
-                    ),
+                    limits=limits_of(parameters),
                     line=position,
                 )
             )

@@ -6,7 +6,8 @@ stays, and the next query of that line goes on in it if it asks for the same pos
 
 Trees and evaluators are made per edge of the board, when the first query needs them, rather than all for the largest:
 evaluating 9x9 in tensors of 19x19 takes four times as long, and policies in a tree four times the memory. The price is
-a copy of the net for each edge in use; queries of one edge share batches, which is what fills them.
+a copy of the net for each edge in use; queries of one edge share batches, which is what fills them. Trees that keep
+ownership are apart from those that do not, as it is most of the work of reading a net's outputs.
 
 Specification: search.md 8, 9; engine.md 3, 9. Knows no protocol.
 """
@@ -23,31 +24,25 @@ from typing import Any, Final
 import numpy as np
 
 from client.networks import Loader, Network
+from client.search.limits import LEAST_TIMED_PLAYOUTS, Limits
 from client.search.pool import SearchPool, SearchResult
+from client.search.report import Report, ReportOptions
+from client.search.reporter import DEFAULT, Reporter
 from common.go.game import Game
 from common.go.points import PASS, WHITE, opponent
 from common.go.rules import Scoring
 from common.go.start import GameStart, PlayerView, Stone
 from common.go.state import History, State
-from common.parameter_classes import FOREVER, UNLIMITED
+from common.parameter_classes import FOREVER
 from nets.evaluation.batch import Evaluator
 
-NODE_BYTES: Final = 2200
-"""Memory of one node of a tree for the largest board (client.search.tree)."""
+NODE_BYTES: Final = 2900
+"""Memory of one node of a tree for the largest board, ownership included (client.search.tree)."""
 
 
 def capacity_within(memory: float, slots: int) -> int:
     """How many visits each of ``slots`` trees can hold in ``memory`` bytes, at least 1000."""
     return max(1000, int(memory / slots / NODE_BYTES))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """When a search ends: at whichever comes first, or when it is cancelled (search.md 8)."""
-
-    visits: int = UNLIMITED  # of the root, those of a kept tree included
-    playouts: int = UNLIMITED  # of this search
-    seconds: float = FOREVER  # since the search began; a first visit is made in any case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +57,12 @@ class Query:
     limits: Limits = Limits()
     line: Hashable = None  # keeps the tree for the next query of the same name; None: nothing is kept
     priority: int = 0  # higher ones begin first, then earlier ones
+    ownership: bool = False  # whether reports may tell it
+
+    @property
+    def edge(self) -> int:
+        """Of the tensors that the position goes into."""
+        return max(self.game.x_size, self.game.y_size)
 
 
 class Ticket:
@@ -75,6 +76,8 @@ class Ticket:
         """The move to play; None as ``result``."""
         self.error: Exception | None = None
         self.is_finished = False
+        self.kept_visits = 0
+        """Visits of the tree that the search went on in."""
         self._state, self._history, self._tree = state, history, tree
         self._place: tuple[_Trees, int] | None = None
         self._deadline = FOREVER
@@ -129,12 +132,17 @@ class _Slot:
     last_used: int = 0
 
 
+_Kind = tuple[int, bool]
+"""Edge of the tensors, and whether ownership is kept."""
+
+
 @dataclass
 class _Trees:
-    """A pool of one edge with its slots."""
+    """A pool of one kind with its slots."""
 
     pool: SearchPool
     slots: list[_Slot]
+    reporter: Reporter
 
     def slot_of(self, line: Hashable) -> int | None:
         """Where the tree of a line is."""
@@ -148,6 +156,10 @@ class _Trees:
     def tickets(self) -> list[Ticket]:
         """Those whose searches run."""
         return [slot.ticket for slot in self.slots if slot.ticket is not None]
+
+    def is_kept(self) -> bool:
+        """Whether a search runs, or a line has a tree here."""
+        return any(slot.ticket is not None or slot.line is not None for slot in self.slots)
 
 
 @dataclass(order=True)
@@ -165,7 +177,7 @@ class Queries:
         network: evaluates every position.
         load: gives an evaluator of it for tensors of an edge.
         slots: how many positions of one edge are searched at once; others wait.
-        leaves: how many leaves of one search are evaluated at once.
+        leaves: how many leaves of one search are evaluated at once; `use_leaves` changes it.
         capacity: most visits of a tree; a search that is allowed more ends there.
         clock: seconds; tests give their own.
     """
@@ -185,7 +197,7 @@ class Queries:
         self._slots, self._leaves, self._capacity = slots, leaves, capacity
         self._clock = clock
         self._evaluators: dict[int, Evaluator] = {}
-        self._trees: dict[int, _Trees] = {}
+        self._trees: dict[_Kind, _Trees] = {}
         self._waiting: list[_Waiting] = []
         self._over: list[Ticket] = []  # finished outside a round, for the next poll to say
         self._order = itertools.count()
@@ -199,7 +211,7 @@ class Queries:
             Exception: whatever the loader of the network raises, if this is the first query of its edge.
         """
         game = query.game
-        evaluator = self.evaluator(max(game.x_size, game.y_size))
+        evaluator = self.evaluator(query.edge)
         view = PlayerView(query.draw_white_wins, pass_alive_suicide=evaluator.pass_alive_suicide)
         state, history = game.position(query.colour, view)
         ticket = Ticket(query, state, history, _tree_of(query, state))
@@ -226,14 +238,14 @@ class Queries:
         for trees in self._trees.values():
             tickets = trees.tickets()
             for ticket in tickets:
-                if now >= ticket._deadline:
+                if now >= ticket._deadline and self._playouts(ticket) >= LEAST_TIMED_PLAYOUTS:
                     self.cancel(ticket)
             if tickets and self._guarded(trees, trees.pool.descend) is not None:
                 under_way.append(trees)
         for trees in under_way:
             for slot in self._guarded(trees, trees.pool.expand) or ():
                 self._take(trees, slot)
-        self._trees = {edge: trees for edge, trees in self._trees.items() if trees.slots}
+        self._trees = {kind: trees for kind, trees in self._trees.items() if trees.slots}
         over, self._over = self._over, []
         return over
 
@@ -252,12 +264,44 @@ class Queries:
             raise ticket.error
         return ticket
 
+    def _playouts(self, ticket: Ticket) -> int:
+        """How many a running search has made."""
+        assert ticket._place is not None
+        trees, slot = ticket._place
+        return trees.pool.visits(slot) - ticket.kept_visits
+
+    def expect(self, ticket: Ticket, playouts: int) -> None:
+        """Tell a running search for how many more playouts there will be time (`SearchPool.expect`)."""
+        if ticket._place is not None and ticket.is_running:
+            trees, slot = ticket._place
+            trees.pool.expect(slot, playouts)
+
+    def is_decided(self, ticket: Ticket) -> bool:
+        """Whether more playouts cannot change the move any more (`SearchPool.is_decided`)."""
+        if ticket._place is None or not ticket.is_running:
+            return False
+        trees, slot = ticket._place
+        return trees.pool.has_found(slot) and trees.pool.is_decided(slot)
+
     def result(self, ticket: Ticket) -> SearchResult | None:
         """What a query has found so far; None before its first visit, and after an error."""
         if ticket.is_finished or ticket._place is None:
             return ticket.result
         trees, slot = ticket._place
         return trees.pool.result(slot) if trees.pool.has_found(slot) else None
+
+    def report(self, ticket: Ticket, options: ReportOptions = DEFAULT) -> Report | None:
+        """All that a query has found so far, in White's view; None as in `result`.
+
+        Of a finished query as long as its tree is there: until the next poll, or the next query of its line.
+        """
+        if ticket._place is None:
+            return None
+        trees, slot = ticket._place
+        held = trees.slots[slot] if trees.slots else _Slot()
+        if held.tree is not ticket._tree or not trees.pool.has_found(slot):
+            return None
+        return trees.reporter.report(slot, options)
 
     # -- nets and trees --
 
@@ -267,6 +311,12 @@ class Queries:
             self._evaluators[edge] = self._load(self.network, edge)
         return self._evaluators[edge]
 
+    def use_leaves(self, leaves: int) -> None:
+        """Evaluate another number of leaves of a search at once; every tree is dropped. No search may run."""
+        if leaves != self._leaves:
+            self.forget_all()
+            self._leaves = leaves
+
     def forget(self, line: Hashable) -> None:
         """Drop the tree of a line in which no search runs."""
         for trees in self._trees.values():
@@ -275,13 +325,12 @@ class Queries:
                 self._empty(trees, slot)
 
     def forget_all(self) -> None:
-        """Drop every tree in which no search runs, with its memory where none of an edge is left."""
-        for edge, trees in list(self._trees.items()):
+        """Drop every tree in which no search runs, with its memory where all of a pool go."""
+        for trees in self._trees.values():
             for slot, each in enumerate(trees.slots):
                 if each.ticket is None:
                     self._empty(trees, slot)
-            if not trees.tickets():
-                del self._trees[edge]
+        self._forget_idle_pools()
 
     def close(self) -> None:
         """Give every evaluator back; nothing may be asked after."""
@@ -315,7 +364,7 @@ class Queries:
 
     def _begin(self, ticket: Ticket) -> bool:
         query = ticket.query
-        trees = self._trees_of(max(query.game.x_size, query.game.y_size))
+        trees = self._trees_for(query)
         slot = trees.slot_of(query.line)
         if slot is None:
             slot = trees.free_slot()
@@ -327,24 +376,41 @@ class Queries:
         held.ticket, held.line, held.tree = ticket, query.line, ticket._tree
         ticket._place = trees, slot
         ticket._deadline = self._clock() + query.limits.seconds
-        visits = min(query.limits.visits, trees.pool.visits(slot) + query.limits.playouts, self._capacity)
+        ticket.kept_visits = trees.pool.visits(slot)
         trees.pool.start(
             slot,
             ticket._state,
             ticket._history,
             parameters=query.parameters,
-            visits=visits,
+            visits=min(query.limits.visits, self._capacity),
+            playouts=query.limits.playouts,
             seed=query.seed,
             first_turn=query.game.start.first_turn,
             keep_tree=True,
         )
         return True
 
-    def _trees_of(self, edge: int) -> _Trees:
-        if edge not in self._trees:
-            pool = SearchPool(self.evaluator(edge), slots=self._slots, max_visits=self._capacity, leaves=self._leaves)
-            self._trees[edge] = _Trees(pool, [_Slot() for _ in range(self._slots)])
-        return self._trees[edge]
+    def _trees_for(self, query: Query) -> _Trees:
+        """The pool of a query's kind; where the line has a tree of another kind, that is dropped."""
+        kind = query.edge, query.ownership
+        for other, trees in self._trees.items():
+            slot = trees.slot_of(query.line)
+            if other != kind and slot is not None and trees.slots[slot].ticket is None:
+                self._empty(trees, slot)
+        if kind not in self._trees:
+            self._forget_idle_pools()
+            pool = SearchPool(
+                self.evaluator(query.edge),
+                slots=self._slots,
+                max_visits=self._capacity,
+                leaves=self._leaves,
+                ownership=query.ownership,
+            )
+            self._trees[kind] = _Trees(pool, [_Slot() for _ in range(self._slots)], Reporter(pool))
+        return self._trees[kind]
+
+    def _forget_idle_pools(self) -> None:
+        self._trees = {kind: trees for kind, trees in self._trees.items() if trees.is_kept()}
 
     def _move_to(self, trees: _Trees, slot: int, ticket: Ticket) -> bool:
         """Make the tree of a slot that of the query's position; False if it cannot be."""
@@ -379,8 +445,6 @@ class Queries:
         ticket.result = trees.pool.result(slot)
         ticket.point = trees.pool.choose_move(slot)
         held.ticket, held.last_used = None, next(self._order)
-        if held.line is None:
-            self._empty(trees, slot)
         self._finish(ticket)
 
     def _finish(self, ticket: Ticket) -> None:
@@ -396,6 +460,7 @@ def _tree_of(query: Query, state: State) -> _Tree:
     record = query.parameters.copy()
     if int(state["to_move"]) != WHITE:
         record["playout_doubling_advantage"] = -record["playout_doubling_advantage"]
+    parameters: Any = record.item()
     return _Tree(
         start=query.game.start,
         prevents_cleanup=query.game.prevents_cleanup,
@@ -403,7 +468,7 @@ def _tree_of(query: Query, state: State) -> _Tree:
         to_move=int(state["to_move"]),
         bonus=float(state["handicap_bonus"]),
         draw_white_wins=query.draw_white_wins,
-        parameters=record.item(),
+        parameters=parameters,
     )
 
 

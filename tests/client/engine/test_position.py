@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from client.engine.position import IllegalMoveError, Position, game_after
@@ -53,13 +55,14 @@ def test_a_refusal_changes_nothing() -> None:
     position = make_position()
     position.play(BLACK, CORNER)
     before = position.game
-    for wrong in (
+    attempts: tuple[Callable[[], None], ...] = (
         lambda: position.play(WHITE, CORNER),
         lambda: position.resize(1, 5),
         lambda: position.set_up([(BLACK, CORNER), (WHITE, CORNER)], BLACK),
         lambda: position.begin(GameStart(5, 5), [(BLACK, CORNER), (WHITE, CORNER)]),
-    ):
-        with pytest.raises(ValueError):
+    )
+    for wrong in attempts:
+        with pytest.raises(ValueError, match=r"."):
             wrong()
         assert position.game is before
         assert len(position.game.moves) == 1
