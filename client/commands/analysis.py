@@ -120,7 +120,7 @@ def run(options: argparse.Namespace, lines: Iterable[bytes] | None = None, outpu
     return 0
 
 
-def serve(engine: AnalysisEngine, requests: InputQueue, quit_without_waiting: bool) -> None:
+def serve(engine: AnalysisEngine, requests: InputQueue[bytes], quit_without_waiting: bool) -> None:
     """Take what has arrived and search, in turn, until the end of input and of what was asked before."""
     waits: AbstractContextManager[None] = announced(LOADING)
     while requests.is_open or (engine.is_busy and not quit_without_waiting):
@@ -153,13 +153,13 @@ def _queries(network: Network, options: argparse.Namespace, reader: SettingsRead
     device = options.device or settings.device
     load = evaluator_loader(device, options.threads or _processors(), options.use_fp16 or settings.use_fp16)
     slots = settings.num_analysis_threads
-    capacity = capacity_within(settings.tree_memory * 1e9, slots, ownership=True)
+    capacity = capacity_within(settings.tree_memory * 1e9, slots)
     _log(
         f"{slots} positions at once; a search ends at {capacity:,} visits, when its part of treeMemoryGB = "
         f"{settings.tree_memory:g} is full"
     )
     leaves = reader.config.search.num_search_threads
-    return Queries(network, load, slots=slots, leaves=leaves, capacity=capacity, ownership=True)
+    return Queries(network, load, slots=slots, leaves=leaves, capacity=capacity)
 
 
 def _facts_of(network: Network, options: argparse.Namespace, settings: AnalysisSettings) -> dict[str, Any]:

@@ -44,6 +44,14 @@ def nothing_found(identifier: str, turn: int) -> dict[str, Any]:
     return {"id": identifier, "isDuringSearch": False, "noResults": True, "turnNumber": turn}
 
 
+def summary(report: Report) -> str:
+    """A line for people: how much was searched, what White may expect, and the line of play."""
+    root = report.root
+    line = " ".join(to_vertex(point, report.y_size) for point in report.moves[0].pv.points) if report.moves else ""
+    values = f"White's winrate {root.values.winrate:.3f}, lead {root.values.score_lead:.1f}"
+    return f"{root.visits} visits, {values}, {line}"
+
+
 def viewer(perspective: Perspective, to_move: int) -> int:
     """Whose view the answer takes, BLACK or WHITE."""
     return {Perspective.BLACK: BLACK, Perspective.WHITE: WHITE, Perspective.SIDE_TO_MOVE: to_move}[perspective]

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from client.engine.analysis_answer import answer, nothing_found
+from client.engine.analysis_answer import answer, nothing_found, summary
 from client.engine.analysis_lines import Action, LineError, error_object, read_action, read_object, to_json
 from client.engine.analysis_query import AnalysisQuery, QueryError, parse_query
 from client.engine.analysis_settings import COLOURS, SettingsReader
@@ -200,8 +200,10 @@ class AnalysisEngine:
         self._queries.forget(position)
         if report is None:
             self._say(nothing_found(position.query.id, position.turn))
-        else:
-            self._answer(position, report, during_search=False)
+            return
+        if self._settings.log_search:
+            self._log(f"{position.query.id}, turn {position.turn}: {summary(report)}")
+        self._answer(position, report, during_search=False)
 
     def _answer(self, position: Position, report: Report, *, during_search: bool) -> None:
         query = position.query

@@ -69,6 +69,11 @@ class Include:
     pv_visits: bool = False
     no_result_value: bool = False
 
+    @property
+    def any_ownership(self) -> bool:
+        """Whether the search has to keep ownership."""
+        return self.ownership or self.ownership_stdev or self.moves_ownership or self.moves_ownership_stdev
+
 
 _INCLUDED: Final[Mapping[str, str]] = {
     "includeOwnership": "ownership",
