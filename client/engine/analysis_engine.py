@@ -97,6 +97,11 @@ class AnalysisEngine:
             self._refuse(str(error), error.id, error.field)
         except QueryError as error:
             self._refuse(str(error), fields["id"], error.field)
+        except OSError:  # nobody reads the answers any more
+            raise
+        except Exception as error:  # whatever else is wrong with it, others are answered
+            self._log("".join(traceback.format_exception(error)).rstrip())
+            self._refuse(f"the request failed: {_in_one_line(error)}", None, None)
 
     def _queue(self, query: AnalysisQuery) -> None:
         for warning in query.warnings:
@@ -143,11 +148,17 @@ class AnalysisEngine:
             self._begin(heapq.heappop(self._waiting)[1])
         finished = set(self._queries.poll())
         for position in list(self._asked):
-            if position.ticket in finished:
-                self._asked.remove(position)
-                self._finish(position)
-            elif self._clock() >= position.next_report:
-                self._report(position)
+            try:
+                if position.ticket in finished:
+                    self._asked.remove(position)
+                    self._finish(position)
+                elif self._clock() >= position.next_report:
+                    self._report(position)
+            except OSError:  # nobody reads the answers any more
+                raise
+            except Exception as error:
+                position.next_report = NEVER
+                self._fail(position, error)
 
     def _begin(self, position: Position) -> None:
         query = position.query
@@ -162,6 +173,7 @@ class AnalysisEngine:
                     draw_white_wins=parameters.draw_equivalent_wins_for_white,
                     limits=limits_of(parameters),
                     line=position,
+                    ownership=query.include.any_ownership,
                 )
             )
         except Exception as error:
@@ -235,8 +247,7 @@ class AnalysisEngine:
     def _fail(self, position: Position, error: Exception) -> None:
         """Answer a position whose search failed for a reason of our own."""
         self._log("".join(traceback.format_exception(error)).rstrip())
-        text = " ".join(str(error).split()) or type(error).__name__
-        self._refuse(f"the search of turn {position.turn} failed: {text}", position.query.id, None)
+        self._refuse(f"the search of turn {position.turn} failed: {_in_one_line(error)}", position.query.id, None)
 
     def _refuse(self, error: str, identifier: str | None, field: str | None) -> None:
         self._say(error_object(error, identifier, field), is_warning=True)
@@ -248,3 +259,7 @@ class AnalysisEngine:
         elif self._settings.log_responses:
             self._log(f"Response: {line}")
         self._write(line)
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
