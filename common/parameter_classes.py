@@ -27,6 +27,8 @@ class SearchParameters:
     # -- limits --
     max_visits: Annotated[int, Key("maxVisits", integer(1, UNLIMITED))]
     num_search_threads: Annotated[int, Key("numSearchThreads", integer(1, 4096), required=True)] = 1
+    min_playouts_per_thread: Annotated[float, Key("minPlayoutsPerThread", number(0, 1e20))] = 0.0
+    num_virtual_losses_per_thread: Annotated[float, Key("numVirtualLossesPerThread", number(0.01, 1000))] = 1.0
     max_playouts: Annotated[int, Key("maxPlayouts", integer(1, UNLIMITED))] = UNLIMITED
     max_time: Annotated[float, Key("maxTime", number(0, FOREVER))] = FOREVER  # seconds
     futile_visits_threshold: Annotated[float, Key("futileVisitsThreshold", number(0, 1))] = 0.0
@@ -120,6 +122,38 @@ class SearchParameters:
     lcb_stdevs: Annotated[float, Key("lcbStdevs", number(1, 12))] = 5.0
     min_visit_prop_for_lcb: Annotated[float, Key("minVisitPropForLCB", _PROBABILITY)] = 0.15
     use_non_buggy_lcb: Annotated[bool, Key("useNonBuggyLcb", BOOLEAN)] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingParameters:
+    """How long an engine for people thinks, beside its limits of a search (search.md 8); seconds.
+
+    A base of the settings of such an engine: games of self-play and matches do not read it.
+    """
+
+    # -- in the opponent's time --
+    max_visits_pondering: Annotated[int, Key("maxVisitsPondering", integer(1, UNLIMITED))] = UNLIMITED
+    max_playouts_pondering: Annotated[int, Key("maxPlayoutsPondering", integer(1, UNLIMITED))] = UNLIMITED
+    max_time_pondering: Annotated[float, Key("maxTimePondering", number(0, FOREVER))] = FOREVER
+    # -- when the game is all but won --
+    search_factor_when_winning: Annotated[float, Key("searchFactorWhenWinning", number(0.01, 1))] = 1.0
+    search_factor_when_winning_threshold: Annotated[float, Key("searchFactorWhenWinningThreshold", _PROBABILITY)] = (
+        1.0  # of winLoss
+    )
+    # -- by the clock --
+    lag_buffer: Annotated[float, Key("lagBuffer", number(0, 3600))] = 0.0
+    tree_reuse_carry_over_time_factor: Annotated[float, Key("treeReuseCarryOverTimeFactor", _PROBABILITY)] = 0.0
+    overallocate_time_factor: Annotated[float, Key("overallocateTimeFactor", number(0.01, 100))] = 1.0
+    midgame_time_factor: Annotated[float, Key("midgameTimeFactor", number(0.01, 100))] = 1.0
+    midgame_turn_peak_time: Annotated[float, Key("midgameTurnPeakTime", number(0, 1000))] = 130.0  # turns on 19x19
+    endgame_turn_time_decay: Annotated[float, Key("endgameTurnTimeDecay", number(0, 1000))] = 100.0  # turns on 19x19
+    obvious_moves_time_factor: Annotated[float, Key("obviousMovesTimeFactor", number(0.01, 1))] = 1.0
+    obvious_moves_policy_entropy_tolerance: Annotated[
+        float, Key("obviousMovesPolicyEntropyTolerance", number(0.001, 2))
+    ] = 0.30  # nats, as the next
+    obvious_moves_policy_surprise_tolerance: Annotated[
+        float, Key("obviousMovesPolicySurpriseTolerance", number(0.001, 2))
+    ] = 0.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,12 @@ from common.parameters import SearchParameters
 
 SEARCH_PARAMETERS: Final = np.dtype(
     [
+        # -- limits --
+        ("search_factor_after_one_pass", np.float64),
+        ("search_factor_after_two_pass", np.float64),
+        ("futile_visits_threshold", np.float64),
+        ("min_playouts_per_thread", np.float64),  # per leaf under evaluation
+        ("num_virtual_losses_per_thread", np.float64),  # weight of one playout under way
         # -- utility --
         ("win_loss_utility_factor", np.float64),
         ("static_score_utility_factor", np.float64),

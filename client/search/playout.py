@@ -180,11 +180,11 @@ def _descend_slot(
     history = forest.histories[slot]
     keys = forest.states[slot]["history_count"]
     started = 0
-    while started < context.leaves and _wants_playout(forest, slot):
+    while started < search["leaves"] and _wants_playout(forest, slot):
         status = _walk(forest, slot, playouts, rows, scratch, context)
         if status == PENDING:
             _give_up(forest, playouts, rows)
-            started = context.leaves
+            started = search["leaves"]
         elif status == TERMINAL:
             _back_up(forest, playouts, rows, scratch, context)
             if search["pending"] > 0:

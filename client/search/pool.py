@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from client.search.grow import clear_tree, new_forest, promote_child
+from client.search.limits import is_decided, set_limits
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
     REPORT_SCALE,
@@ -32,6 +33,7 @@ from client.search.rng import seed_generator
 from client.search.root import begin_search
 from client.search.root_policy import interpolate_by_turn, policy_entropy
 from client.search.tree import (
+    EVALUATED,
     FINISHED,
     IDLE,
     ROOT,
@@ -49,6 +51,7 @@ from client.search.values import Values
 from client.search.weights import student_table
 from common.go.points import point_of, position_of
 from common.inputs import V7
+from common.parameter_classes import UNLIMITED
 from nets.evaluation.batch import Batch, Evaluator
 
 FloatArray = npt.NDArray[np.float64]
@@ -147,6 +150,7 @@ class SearchPool:
         parameters: np.void,
         visits: int,
         seed: int,
+        playouts: int = UNLIMITED,
         first_turn: int = 0,
         keep_tree: bool = False,
     ) -> None:
@@ -161,6 +165,8 @@ class SearchPool:
             visits: visits of the root at which the search ends; the root's own evaluation is one.
             seed: 64 bits that fix every random draw of this search, so that its result depends neither on the slot
                 nor on what else runs.
+            playouts: of this search, at which it ends at the latest; like ``visits`` they become fewer after passes of
+                the opponent, if the parameters say so.
             first_turn: turn number of the first turn of the record, where the record starts in mid-game.
             keep_tree: search on in the tree that `advance` left; its visits count.
 
@@ -180,7 +186,16 @@ class SearchPool:
         self.forest.parameters[slot] = parameters
         seed_generator(self.forest.generators[slot], np.uint64(seed))
         turn = first_turn + int(state["turns"])
-        begin_search(self.forest, slot, visits, turn, keep_tree, self.scratch, self.context)
+        begin_search(self.forest, slot, turn, keep_tree, self.scratch, self.context)
+        set_limits(
+            self.forest.searches[slot],
+            self.forest.nodes[slot, ROOT],
+            self.forest.states[slot],
+            self.forest.parameters[slot],
+            visits,
+            playouts,
+            self.context.leaves,
+        )
 
     def descend(self) -> int:
         """Begin a round: walk every running slot to its leaves and hand them to the evaluator; returns their number.
@@ -229,6 +244,19 @@ class SearchPool:
         """Let a running search end with the visits that it has, or with its first; a later `expand` lists it."""
         self.forest.searches[slot]["visits_limit"] = 1
 
+    def expect(self, slot: int, playouts: int) -> None:
+        """Tell a running search for how many more playouts there will be time; moves that they cannot save are futile.
+
+        It does not count down: an owner who watches the time tells it anew between rounds.
+        """
+        self.forest.searches[slot]["playouts_in_time"] = playouts
+
+    def is_decided(self, slot: int) -> bool:
+        """Whether no move can overtake the heaviest any more by `futile_visits_threshold`, so that one may `stop`."""
+        forest = self.forest
+        threshold = float(forest.parameters[slot]["futile_visits_threshold"])
+        return bool(is_decided(forest.nodes[slot], forest.edges[slot], forest.searches[slot], threshold))
+
     def advance(self, slot: int, point: int) -> bool:
         """Make the child of ``point`` the root, so that the next `start` may keep its tree; False if there is none.
 
@@ -249,7 +277,17 @@ class SearchPool:
         self.forest.searches[slot]["status"] = IDLE
         clear_tree(self.forest, slot)
 
-    # -- what a finished search says --
+    # -- what a search has found --
+
+    def visits(self, slot: int) -> int:
+        """Visits of the root: of the search, or of the tree that was kept."""
+        return int(self.forest.nodes[slot, ROOT]["visits"])
+
+    def has_found(self, slot: int) -> bool:
+        """Whether the search of a slot says something: it is finished, or has a visit and is between two rounds."""
+        status = self.forest.searches[slot]["status"]
+        is_evaluated = self.forest.nodes[slot, ROOT]["status"] == EVALUATED
+        return bool(status == FINISHED or (status == RUNNING and self._wait is None and is_evaluated))
 
     def play_selection_values(
         self, slot: int, *, lcb: bool | None = None, scale_max_to_at_least: float = 0.0
@@ -291,7 +329,7 @@ class SearchPool:
         return int(point_of(int(self._children.positions[chosen]), self.length))
 
     def result(self, slot: int) -> SearchResult:
-        """Values, policies and children of a finished search, as copies."""
+        """Values, policies and children of what was found, as copies; for a running search between two rounds."""
         count = self._fill_values(slot, None, REPORT_SCALE)
         search_entropy, surprise = search_entropy_and_surprise(self._children, count)
         root = self.forest.nodes[slot, ROOT]
@@ -327,13 +365,13 @@ class SearchPool:
             means=Values(*table.means[:count].T.copy()),
         )
 
-    def _need_finished(self, slot: int) -> None:
-        if self.forest.searches[slot]["status"] != FINISHED:
-            raise RuntimeError(f"slot {slot} has no finished search")
+    def _need_found(self, slot: int) -> None:
+        if not self.has_found(slot):
+            raise RuntimeError(f"slot {slot} has found nothing yet, or a round is under way")
 
     def _fill_values(self, slot: int, lcb: bool | None, at_least: float) -> int:
         """Gather the root's children and their play-selection values; returns how many there are."""
-        self._need_finished(slot)
+        self._need_found(slot)
         return fill_root_values(self.forest, slot, lcb, at_least, self._children)
 
 

@@ -40,9 +40,7 @@ from common.kernels import njit
 
 
 @njit(cache=True, nogil=True)
-def begin_search(
-    forest: Forest, slot: int, visits: int, turn: int, keep_tree: bool, scratch: Scratch, context: Context
-) -> None:
+def begin_search(forest: Forest, slot: int, turn: int, keep_tree: bool, scratch: Scratch, context: Context) -> None:
     """Set a slot running whose state, history, parameters and generator are in place.
 
     A kept tree gets the new score centre throughout, and its root a new policy; a root that is to be averaged over
@@ -52,7 +50,6 @@ def begin_search(
     state = forest.states[slot]
     parameters = forest.parameters[slot]
     search["status"] = RUNNING
-    search["visits_limit"] = visits
     search["pending"] = 0
     search["turn"] = turn
     search["samples_done"] = 0

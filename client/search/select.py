@@ -18,8 +18,6 @@ from common.kernels import njit
 
 NOT_ALLOWED: Final = -1e50
 FORCED: Final = 1e20
-VIRTUAL_LOSS: Final = 1.0
-"""Weight of one playout under way: numVirtualLossesPerThread of search.md 4.7."""
 _TOTAL_OFFSET: Final = 0.01
 _MIN_VIRTUAL_WEIGHT: Final = 0.25
 
@@ -137,7 +135,7 @@ def _child_value(
         return FORCED
     utility = child["utility"] if weight > 0.0 else urgency
     if child["virtual_losses"] > 0:
-        virtual = child["virtual_losses"] * VIRTUAL_LOSS
+        virtual = child["virtual_losses"] * parameters["num_virtual_losses_per_thread"]
         lost = -sign * utility_radius(parameters)
         utility += (lost - utility) * virtual / (virtual + max(_MIN_VIRTUAL_WEIGHT, weight))
         weight += virtual

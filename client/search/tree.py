@@ -88,6 +88,8 @@ SEARCH: Final = np.dtype(
         ("samples_done", np.int8),  # root evaluations so far, of those that are averaged
         ("sample_order", np.int8, 8),  # symmetries in the order in which the root is evaluated
         ("visits_limit", np.int32),  # visits of the root at which the search ends
+        ("playouts_in_time", np.int32),  # playouts for which there is time, as far as the pool's owner has told
+        ("leaves", np.int32),  # most leaves under evaluation at once
         ("pending", np.int32),  # playouts that wait for the evaluator
         ("num_nodes", np.int32),
         ("num_edges", np.int32),

@@ -15,11 +15,11 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-
-from client.commands import gtp
 from client.engine.gtp_commands import Engine, GtpSettings
 from client.engine.gtp_protocol import MAX_LINE, any_bytes, clean, lines_of, serve
 from client.engine.gtp_search import EngineSearch
+
+from client.commands import gtp
 from client.networks import evaluator_loader, network_of
 from common.parameters import parse_engine
 from common.precision import Precision
