@@ -20,9 +20,9 @@ from common.go.board import is_illegal_suicide
 from common.go.ladders import LADDER_SCRATCH, LADDERED, earlier_ladder_map, ladder_map
 from common.go.passalive import AREA_SCRATCH
 from common.go.play import (
+    is_friendly_pass,
     is_once_banned,
     is_superko_banned,
-    pass_repeats,
     pass_would_end_game,
     pass_would_end_phase,
 )
@@ -83,8 +83,7 @@ def _hides_pass(state: State, history: History, options: Any, own_lead: float, h
         return True
     if options.passing_hacks and has_area and own_lead <= 0:
         return True
-    is_friendly = state["friendly_pass_ok"] != 0 and state["scoring_rule"] == _AREA
-    return is_friendly and state["consecutive_passes"] == 1 and not pass_repeats(state, history)
+    return is_friendly_pass(state, history)
 
 
 @njit(cache=True, nogil=True)

@@ -21,6 +21,7 @@ from common.config_text import ConfigError, Entry
 from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.go.rules import Scoring
 from common.parameter_classes import (
+    FOREVER,
     GameInitParameters,
     MatchParameters,
     SearchParameters,
@@ -106,10 +107,7 @@ PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
     "rootEndingBonusPoints": (0.0,),
     "rootPruneUselessMoves": (False,),
     "wideRootNoise": (0.0,),
-    "conservativePass": (False,),
     "fillDameBeforePass": (False,),
-    "enablePassingHacks": (False,),
-    "enableMorePassingHacks": (False,),
     "antiMirror": (False,),
     "komiAuto": (False,),
     "handicapProb": (0.0,),
@@ -185,6 +183,11 @@ def parse_selfplay(
     reader.check_bots(most=1)
     if to_be_played:
         reader.check_playable(PLAYABLE)
+    if to_be_played and search is not None and search.max_time < FOREVER:
+        reader.problems.append(
+            f"maxTime = {number_text(search.max_time)}: games of self-play may not depend on how fast a machine is; "
+            "limit their searches by maxVisits"
+        )
     if init is not None:
         reader.problems += _init_problems(init, data_board_len)
     if search is not None and selfplay is not None:

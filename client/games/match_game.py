@@ -100,6 +100,8 @@ class MatchGames:
             history=game["history"],
             parameters=self._parameters[bot],
             visits=self._config.bots[bot].max_visits,
+            playouts=self._config.bots[bot].max_playouts,
+            seconds=self._config.bots[bot].max_time,
             seed=search_seed(game["seed"], game["turn"], Purpose.TURN),
             keep_tree=True,
         )

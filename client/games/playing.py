@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from common.parameter_classes import FOREVER, UNLIMITED
+
 if TYPE_CHECKING:
     from client.games.orders import FinishedGame, GameOrder
     from client.search.pool import SearchResult
@@ -43,6 +45,8 @@ class SearchOrder:
     visits: int
     seed: int
     keep_tree: bool  # go on in the tree of the last search by this seat, as far as it reaches
+    playouts: int = UNLIMITED
+    seconds: float = FOREVER  # by the clock, however many games share the time
     lcb: bool | None = None  # of `SearchPool.choose_move`
     policy_target: bool = False  # whether it is wanted
 

@@ -151,7 +151,8 @@ class SelfplayGames:
 
         Returns whether the turn has other visits than a full search, and a fresh tree.
         """
-        options, base = self._config.selfplay, self._config.search.max_visits
+        options, search = self._config.selfplay, self._config.search
+        base = min(search.max_visits, search.max_playouts)  # which are the same from a fresh tree
         if coin(game["seed"], game["turn"], Draw.LIMITS, options.cheap_search_prob):
             visits, weight = min(base, options.cheap_search_visits), options.cheap_search_target_weight
             _set_limits(game, visits, weight, is_cheap=weight == 0)

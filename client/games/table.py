@@ -6,6 +6,7 @@ and moves every tree on by the moves that were played. What a game is, `client.g
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,9 @@ from client.games.kinds import GameKind
 from client.games.orders import FinishedGame, GameOrder
 from client.games.playing import Found, Purpose, SearchOrder
 from client.networks import Network
+from client.search.limits import LEAST_TIMED_PLAYOUTS, pass_factor
 from client.search.pool import SearchPool
+from common.parameter_classes import FOREVER
 from nets.evaluation.batch import Evaluator
 
 _CONFIGS_KEPT: Final = 64
@@ -49,6 +52,7 @@ class Table:
         }
         self._seated: dict[int, _Seated] = {}  # by slot
         self._searches: dict[int, SearchOrder] = {}  # by slot, those that run or ran last
+        self._deadlines: dict[int, float] = {}  # by slot, of time.monotonic, of running searches by the clock
         self._free = list(range(slots))[::-1]
         self._evaluations = 0
 
@@ -77,6 +81,7 @@ class Table:
         What begins here goes on while the caller turns to other tables.
         """
         finished = []
+        self._stop_late_searches()
         for pool in self._pools.values():
             due = pool.expand()
             self._hand_over(pool, due)
@@ -90,8 +95,17 @@ class Table:
         count, self._evaluations = self._evaluations, 0
         return count
 
+    def _stop_late_searches(self) -> None:
+        now = time.monotonic()
+        for slot in [slot for slot, deadline in self._deadlines.items() if deadline <= now]:
+            del self._deadlines[slot]
+            pool = self._seated[slot].pools[self._searches[slot].seat]
+            pool.stop(slot, least_playouts=LEAST_TIMED_PLAYOUTS)
+
     def _hand_over(self, pool: SearchPool, due: list[int]) -> None:
         """Tell the games in the slots ``due`` what their searches found, and move the trees on by the moves played."""
+        for slot in due:
+            self._deadlines.pop(slot, None)
         found = [found_by(pool, slot, self._searches[slot]) for slot in due]
         for slot, point in zip(due, self._games.take(due, found), strict=True):
             if point is not None:
@@ -107,6 +121,8 @@ class Table:
             else:
                 self._searches[slot] = search
                 start_search(self._seated[slot].pools[search.seat], slot, search)
+                if search.seconds < FOREVER:
+                    self._deadlines[slot] = time.monotonic() + _seconds_of(search)
         return finished
 
     def _leave(self, slot: int) -> FinishedGame:
@@ -123,8 +139,15 @@ def start_search(pool: SearchPool, slot: int, search: SearchOrder) -> None:
         parameters=search.parameters,
         visits=search.visits,
         seed=search.seed,
+        playouts=search.playouts,
         keep_tree=search.keep_tree,
     )
+
+
+def _seconds_of(search: SearchOrder) -> float:
+    parameters = search.parameters
+    one, two = parameters["search_factor_after_one_pass"], parameters["search_factor_after_two_pass"]
+    return float(search.seconds * pass_factor(search.state, one, two))
 
 
 def found_by(pool: SearchPool, slot: int, search: SearchOrder) -> Found:

@@ -125,6 +125,7 @@ def set_limits(
     factor = pass_factor(state, parameters["search_factor_after_one_pass"], parameters["search_factor_after_two_pass"])
     kept = int(root["visits"])
     limit = min(scaled_count(visits, factor), kept + scaled_count(playouts, factor))
+    search["kept_visits"] = kept
     search["visits_limit"] = limit
     search["playouts_in_time"] = _MOST_LEFT
     search["leaves"] = leaves_in_flight(max(0, limit - kept), leaves, parameters["min_playouts_per_thread"])

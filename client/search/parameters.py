@@ -43,6 +43,9 @@ SEARCH_PARAMETERS: Final = np.dtype(
         ("root_fpu_reduction_max", np.float64),
         ("root_fpu_loss_prop", np.float64),
         ("root_desired_per_child_visits_coeff", np.float64),
+        # -- passing --
+        ("conservative_pass", np.bool_),
+        ("enable_more_passing_hacks", np.bool_),
         # -- backing up --
         ("value_weight_exponent", np.float64),
         ("use_noise_pruning", np.bool_),
@@ -54,6 +57,7 @@ SEARCH_PARAMETERS: Final = np.dtype(
         ("uncertainty_max_weight", np.float64),
         # -- what the net is told --
         ("playout_doubling_advantage", np.float64),  # of the player to move at the root; the other sees its negative
+        ("enable_passing_hacks", np.bool_),  # a pass that ends a lost game is hidden; none is almost certain
         ("ignore_pre_root_history", np.bool_),
         ("ignore_all_history", np.bool_),
         # -- policy --

@@ -40,6 +40,7 @@ class Children(NamedTuple):
     weight_sqs: FloatArray  # through the edge
     utilities: FloatArray
     utility_sqs: FloatArray
+    suppressed: npt.NDArray[np.bool_]  # is not to be played, however good
     means: FloatArray  # [P, V] the child's averages, as `client.search.values.Values` names them
     values: FloatArray  # play-selection values, filled by `play_selection_values`
     lower_bounds: FloatArray  # utility - radius, player to move's view, filled by `apply_lcb`
@@ -56,6 +57,7 @@ def new_children(positions: int) -> Children:
         weight_sqs=np.zeros(positions),
         utilities=np.zeros(positions),
         utility_sqs=np.zeros(positions),
+        suppressed=np.zeros(positions, np.bool_),
         means=np.zeros((positions, NUM_VALUES)),
         values=np.zeros(positions),
         lower_bounds=np.zeros(positions),
@@ -87,6 +89,7 @@ def gather_children(
         children.weight_sqs[count] = child["weight_sq"] * edge["visits"] / max(child["visits"], 1)
         children.utilities[count] = child["utility"]
         children.utility_sqs[count] = child["utility_sq"]
+        children.suppressed[count] = False
         mean = child["mean"]
         for value in range(NUM_VALUES):
             children.means[count, value] = mean[value]
@@ -103,8 +106,14 @@ def gather_children(
             children.weight_sqs[count] = 0.0
             children.utilities[count] = 0.0
             children.utility_sqs[count] = 0.0
+            children.suppressed[count] = False
             count += 1
     return count
+
+
+@njit(cache=True, nogil=True)
+def _may_be_played(children: Children, i: int) -> bool:
+    return bool(children.priors[i] >= 0.0 and not children.suppressed[i])
 
 
 @njit(cache=True, nogil=True)
@@ -114,7 +123,7 @@ def best_child(children: Children, count: int) -> int:
     best_goodness = -math.inf
     for i in range(count):
         visits = children.visits[i]
-        weight = children.weights[i] if children.priors[i] >= 0.0 else 0.0
+        weight = children.weights[i] if _may_be_played(children, i) else 0.0
         goodness = weight * max(0.0, visits - 1.0) / max(1.0, float(visits)) + 2.0 * children.priors[i]
         if goodness > best_goodness:
             best = i
@@ -131,7 +140,7 @@ def prune_to_hindsight(children: Children, count: int, best: int, scale: float, 
             continue
         prior = children.priors[i]
         gap = limit - sign * children.utilities[i]
-        if prior < 0.0:
+        if not _may_be_played(children, i):
             children.values[i] = 0.0
         elif gap <= 0.0:
             children.values[i] = math.ceil(children.weights[i])
@@ -217,7 +226,7 @@ def play_selection_values(
     total = 0.0
     for i in range(count):
         total += children.weights[i]
-        values[i] = children.weights[i] if children.priors[i] >= 0.0 else 0.0
+        values[i] = children.weights[i] if _may_be_played(children, i) else 0.0
     if total > _MIN_TOTAL_WEIGHT:
         best = best_child(children, count)
         best_weight = values[best]

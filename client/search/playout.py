@@ -18,6 +18,7 @@ from client.search.backup import recompute
 from client.search.borrow import borrowed
 from client.search.grow import add_child
 from client.search.leaf import end_game, finish_evaluation, mix_ownership, store_evaluation, write_policy
+from client.search.passing import cap_pass, is_left_open, look_aside
 from client.search.rng import below
 from client.search.root import add_root_sample, next_root_symmetry, use_root_policy
 from client.search.select import select_move
@@ -25,6 +26,7 @@ from client.search.tree import (
     EVALUATED,
     FINISHED,
     NO_EDGE,
+    NO_POSITION,
     PENDING,
     ROOT,
     RUNNING,
@@ -40,12 +42,14 @@ from client.search.tree import (
 from common.features import FeatureOptions, encode
 from common.go.board import copy_state
 from common.go.history import rewind
-from common.go.play import legal_points, play
+from common.go.play import legal_points, pass_would_end_phase, play
 from common.go.points import PASS, STRIDE, point_of
 from common.go.state import NUM_RECENT
 from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
 
+CAUGHT_UP: Final = 4
+"""How a walk may end besides the statuses of a node: at an edge that now counts a visit its child had already."""
 NOT_FINITE: Final = -1
 """What `expand_all` returns for an evaluation with infinities or no numbers."""
 
@@ -54,7 +58,7 @@ NOT_FINITE: Final = -1
 
 @njit(cache=True, nogil=True)
 def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scratch, context: Context) -> int:
-    """Play from the root down to the first node that is not EVALUATED; returns its status.
+    """Play from the root down to the first node that is not EVALUATED; returns its status, or CAUGHT_UP.
 
     Leaves the leaf's position in ``scratch.state``, its keys in the HISTORY and the path in ``playouts``.
     """
@@ -63,17 +67,31 @@ def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scra
     history = forest.histories[slot]
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
+    parameters = forest.parameters[slot]
+    passing = context.length * context.length
+    is_open = False
     index = ROOT
     depth = 0
     playouts.slots[row] = slot
+    playouts.counts_from[row] = 0
     playouts.nodes[row, 0] = ROOT
     nodes[ROOT]["virtual_losses"] += 1
     while nodes[index]["status"] == EVALUATED:
         priors = forest.priors[slot, index]
-        edge, position = select_move(nodes, edges, priors, index, index == ROOT, forest.parameters[slot], scratch)
+        edge, position = select_move(nodes, edges, priors, index, index == ROOT, parameters, scratch)
+        if parameters["enable_more_passing_hacks"] and pass_would_end_phase(state, history):
+            aside = look_aside(nodes[index], edges, edges[edge]["position"] if edge != NO_EDGE else position, passing)
+            if aside != NO_POSITION:
+                edge, position = NO_EDGE, aside
+                playouts.counts_from[row] = depth + 1
         if edge == NO_EDGE:
             edge = add_child(forest, slot, index, position)
         move: Any = np.int64(edges[edge]["position"])
+        if nodes[edges[edge]["child"]]["visits"] > edges[edge]["visits"]:
+            edges[edge]["visits"] += 1
+            playouts.depths[row] = depth
+            return CAUGHT_UP
+        is_open = move == passing and is_left_open(state, history, index == ROOT, parameters)
         play(state, history, point_of(move, context.length))
         index = np.int64(edges[edge]["child"])
         playouts.edges[row, depth] = edge
@@ -83,7 +101,7 @@ def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scra
     playouts.depths[row] = depth
     if nodes[index]["status"] == UNEVALUATED:
         nodes[index]["to_move"] = state["to_move"]
-        if index != ROOT and state["finished"]:
+        if index != ROOT and state["finished"] and not is_open:
             end_game(forest, slot, index, scratch, context)
     return int(nodes[index]["status"])
 
@@ -100,7 +118,8 @@ def _feature_options(forest: Forest, slot: int, to_move: int, depth: int) -> Fea
         turns = 0
     elif parameters["ignore_pre_root_history"]:
         turns = min(depth, NUM_RECENT)
-    return FeatureOptions(advantage, False, False, turns)
+    hides_the_end = depth == 0 and bool(parameters["conservative_pass"])
+    return FeatureOptions(advantage, hides_the_end, bool(parameters["enable_passing_hacks"]), turns)
 
 
 @njit(cache=True, nogil=True)
@@ -164,7 +183,10 @@ def _next_symmetry(forest: Forest, slot: int, index: int) -> int:
 def _wants_playout(forest: Forest, slot: int) -> bool:
     search = forest.searches[slot]
     root = forest.nodes[slot, ROOT]
-    return bool(root["status"] == UNEVALUATED or root["visits"] + search["pending"] < search["visits_limit"])
+    if root["status"] == UNEVALUATED:
+        return True
+    has_room = search["num_nodes"] < forest.nodes.shape[1]
+    return bool(has_room and root["visits"] + search["pending"] < search["visits_limit"])
 
 
 @njit(cache=True, nogil=True)
@@ -185,7 +207,7 @@ def _descend_slot(
         if status == PENDING:
             _give_up(forest, playouts, rows)
             started = search["leaves"]
-        elif status == TERMINAL:
+        elif status in (TERMINAL, CAUGHT_UP):
             _back_up(forest, playouts, rows, scratch, context)
             if search["pending"] > 0:
                 started += 1
@@ -226,7 +248,10 @@ def _give_up(forest: Forest, playouts: Playouts, row: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _back_up(forest: Forest, playouts: Playouts, row: int, scratch: Scratch, context: Context) -> None:
-    """Count the playout of ``row`` along its path and recompute every node of it, from the leaf to the root."""
+    """Count the playout of ``row`` along its path and recompute every node of it, from the leaf to the root.
+
+    One that looked aside counts for the nodes there alone (search.md 4.6).
+    """
     slot: Any = np.int64(playouts.slots[row])
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
@@ -235,6 +260,8 @@ def _back_up(forest: Forest, playouts: Playouts, row: int, scratch: Scratch, con
         index: Any = np.int64(playouts.nodes[row, depth])
         node = nodes[index]
         node["virtual_losses"] -= 1
+        if depth < playouts.counts_from[row]:
+            continue
         node["visits"] += 1
         if depth < last:
             edges[playouts.edges[row, depth]]["visits"] += 1
@@ -280,6 +307,8 @@ def _expand_row(
         mix_ownership(forest, slot, index, outputs, row, 1.0)
         temperature = forest.parameters[slot]["nn_policy_temperature"]
         finite = write_policy(outputs.policy[row], playouts.legal[row], temperature, forest.priors[slot, index])
+        if forest.parameters[slot]["enable_passing_hacks"]:
+            cap_pass(forest.priors[slot, index])
         finish_evaluation(forest, slot, index, context)
         _back_up(forest, playouts, row, scratch, context)
     return finite and math.isfinite(forest.nodes[slot, ROOT]["utility"])

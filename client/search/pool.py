@@ -240,9 +240,17 @@ class SearchPool:
         """Number of slots whose search is under way."""
         return int(np.count_nonzero(self.forest.searches["status"] == RUNNING))
 
-    def stop(self, slot: int) -> None:
-        """Let a running search end with the visits that it has, or with its first; a later `expand` lists it."""
-        self.forest.searches[slot]["visits_limit"] = 1
+    def playouts_done(self, slot: int) -> int:
+        """Playouts of a search so far: visits that are not a reused tree's."""
+        return int(self.forest.nodes[slot, ROOT]["visits"]) - int(self.forest.searches[slot]["kept_visits"])
+
+    def stop(self, slot: int, *, least_playouts: int = 0) -> None:
+        """Let a running search end with the visits that it has, or with its first; a later `expand` lists it.
+
+        A search that has not had ``least_playouts`` of its own has them first.
+        """
+        search = self.forest.searches[slot]
+        search["visits_limit"] = min(search["visits_limit"], max(1, search["kept_visits"] + least_playouts))
 
     def expect(self, slot: int, playouts: int) -> None:
         """Tell a running search for how many more playouts there will be time; moves that they cannot save are futile.

@@ -18,6 +18,7 @@ from client.search.leaf import (
     store_evaluation,
     write_policy,
 )
+from client.search.passing import cap_pass
 from client.search.rng import below
 from client.search.root_policy import make_root_policy
 from client.search.tree import (
@@ -35,6 +36,7 @@ from client.search.tree import (
 )
 from client.search.utility import dynamic_centre
 from client.search.values import SCORE_MEAN
+from common.go.play import pass_would_end_game
 from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
 
@@ -43,7 +45,8 @@ from common.kernels import njit
 def begin_search(forest: Forest, slot: int, turn: int, keep_tree: bool, scratch: Scratch, context: Context) -> None:
     """Set a slot running whose state, history, parameters and generator are in place.
 
-    A kept tree gets the new score centre throughout, and its root a new policy; a root that is to be averaged over
+    A kept tree gets the new score centre throughout, and its root a new policy; if it saw a pass that ends the game
+    where the root must not (search.md 4.6), it is dropped. A root that is to be averaged over
     several symmetries, or seen with other inputs or another optimism than the tree, is evaluated anew first.
     """
     search = forest.searches[slot]
@@ -54,7 +57,8 @@ def begin_search(forest: Forest, slot: int, turn: int, keep_tree: bool, scratch:
     search["turn"] = turn
     search["samples_done"] = 0
     search["sqrt_area"] = math.sqrt(float(state["x_size"]) * float(state["y_size"]))
-    if not keep_tree:
+    hides_the_end = parameters["conservative_pass"] and pass_would_end_game(state, forest.histories[slot])
+    if not keep_tree or hides_the_end:
         clear_tree(forest, slot)
     root = forest.nodes[slot, ROOT]
     if root["status"] != EVALUATED:
@@ -122,6 +126,8 @@ def add_root_sample(
     policy = forest.priors[slot, ROOT]
     temperature = forest.parameters[slot]["nn_policy_temperature"]
     finite = write_policy(outputs.policy[row], playouts.legal[row], temperature, policy)
+    if forest.parameters[slot]["enable_passing_hacks"]:
+        cap_pass(policy)
     share = 1.0 / (search["samples_done"] + 1.0)
     mix_evaluation(node, sample, share)
     mix_ownership(forest, slot, ROOT, outputs, row, share)

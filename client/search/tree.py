@@ -87,6 +87,7 @@ SEARCH: Final = np.dtype(
         ("status", np.int8),  # IDLE, RUNNING or FINISHED
         ("samples_done", np.int8),  # root evaluations so far, of those that are averaged
         ("sample_order", np.int8, 8),  # symmetries in the order in which the root is evaluated
+        ("kept_visits", np.int32),  # of the root when the search began
         ("visits_limit", np.int32),  # visits of the root at which the search ends
         ("playouts_in_time", np.int32),  # playouts for which there is time, as far as the pool's owner has told
         ("leaves", np.int32),  # most leaves under evaluation at once
@@ -126,6 +127,7 @@ class Playouts(NamedTuple):
     depths: npt.NDArray[np.int32]  # [R] edges walked; the leaf is nodes[r, depths[r]]
     nodes: npt.NDArray[np.int32]  # [R, N]
     edges: npt.NDArray[np.int32]  # [R, N] edges[r, d] leads from nodes[r, d] to nodes[r, d + 1]
+    counts_from: npt.NDArray[np.int32]  # [R] depth of the first node that the playout counts for; 0 but for looks aside
     legal: npt.NDArray[np.int8]  # [R, P] at the leaf, by position
 
 
@@ -194,6 +196,7 @@ def new_playouts(rows: int, capacity: int, length: int) -> Playouts:
         depths=np.zeros(rows, np.int32),
         nodes=np.zeros((rows, capacity), np.int32),
         edges=np.zeros((rows, capacity), np.int32),
+        counts_from=np.zeros(rows, np.int32),
         legal=np.zeros((rows, length * length + 1), np.int8),
     )
 

@@ -37,6 +37,7 @@ KEYS_PER_TURN: Final = 3
 
 _SIMPLE: Final = int(Ko.SIMPLE)
 _POSITIONAL: Final = int(Ko.POSITIONAL)
+_AREA: Final = int(Scoring.AREA)
 _TERRITORY: Final = int(Scoring.TERRITORY)
 _BONUS_N: Final = int(HandicapBonus.N)
 _BONUS_N_MINUS_1: Final = int(HandicapBonus.N_MINUS_1)
@@ -278,6 +279,13 @@ def pass_would_end_game(state: State, history: History) -> bool:
     """Whether a pass would end the phase, and with it the game (rules.md 4.1)."""
     last = state["scoring_rule"] != _TERRITORY or state["phase"] == SECOND_CLEANUP
     return last and pass_would_end_phase(state, history)
+
+
+@njit(cache=True, nogil=True)
+def is_friendly_pass(state: State, history: History) -> bool:
+    """Whether a pass would be the second of two by which friendly players agree to go on counting (rules.md 10)."""
+    is_friendly = state["friendly_pass_ok"] != 0 and state["scoring_rule"] == _AREA
+    return bool(is_friendly and state["consecutive_passes"] == 1 and not pass_repeats(state, history))
 
 
 # -- turns --

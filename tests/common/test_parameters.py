@@ -178,11 +178,7 @@ UNPLAYABLE: dict[str, str] = {
     "useGraphSearch": "true",
     "komiAuto": "true",
     "numExtraBlackFixed": "2",
-    "maxPlayouts": "5",
-    "maxTime": "1",
     "scaleDataWeight": "2",
-    "searchFactorAfterOnePass": "0.5",
-    "searchFactorAfterTwoPass": "0.5",
 }
 
 
@@ -199,6 +195,14 @@ def test_what_cannot_be_played_is_refused_by_its_key(key: str) -> None:
     value = UNPLAYABLE.get(key, "true" if booleans else "0.25")
     with pytest.raises(ConfigError, match=rf"line \d+: {key} = {value} is not supported yet; (write|leave) {key}"):
         parse_selfplay(with_changes(SELFPLAY, **{key: value}))
+
+
+def test_the_clock_rules_no_game_of_selfplay() -> None:
+    by_time = with_changes(SELFPLAY, maxTime="2.5")
+    with pytest.raises(ConfigError, match=r"maxTime = 2\.5: games of self-play may not depend on how fast"):
+        parse_selfplay(by_time)
+    assert parse_selfplay(by_time, to_be_played=False).search.max_time == 2.5
+    assert parse_match(with_changes(MATCH, maxTime1="2.5")).bots[1].max_time == 2.5
 
 
 def test_silence_that_means_something_unplayable_is_refused_too() -> None:

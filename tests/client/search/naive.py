@@ -37,6 +37,9 @@ class Node:
     utility_sq: float = 0.0
     mean: Values[float] | None = None
     children: dict[int, Node] = field(default_factory=dict)
+    asides: dict[int, Node] = field(default_factory=dict)  # children that have not counted here
+    left_open: bool = False  # searched on although the game is over
+    serial: int = 0  # in order of creation
 
 
 class NaiveSearch:
@@ -45,6 +48,7 @@ class NaiveSearch:
     def __init__(self, answer: Any, length: int, parameters: Any) -> None:
         self.answer, self.length, self.p = answer, length, parameters
         self.centre = 0.0
+        self.nodes = 0
         self.root: Node | None = None
 
     def search(self, state: Any, history: Any, visits: int) -> Node:
@@ -55,7 +59,8 @@ class NaiveSearch:
         return self.root
 
     def _node(self, state: Any, history: Any) -> Node:
-        return Node(state, history, 1.0 if state["to_move"] == WHITE else -1.0)
+        self.nodes += 1
+        return Node(state, history, 1.0 if state["to_move"] == WHITE else -1.0, serial=self.nodes)
 
     def _playout(self, node: Node) -> None:
         if node.visits == 0:
@@ -63,16 +68,22 @@ class NaiveSearch:
         elif not node.terminal:
             move = self._select(node)
             if move not in node.children:
-                states, histories = np.array([node.state]), np.array([node.history])
-                play(states[0], histories[0], point_of(move, self.length))
-                node.children[move] = self._node(states[0], histories[0])
+                node.children[move] = self._child(node, move)
             self._playout(node.children[move])
         node.visits += 1
         self._average(node)
 
+    def _child(self, node: Node, move: int) -> Node:
+        states, histories = np.array([node.state]), np.array([node.history])
+        play(states[0], histories[0], point_of(move, self.length))
+        return self._node(states[0], histories[0])
+
+    def _options(self, node: Node) -> FeatureOptions:
+        return FeatureOptions(0.0, False, False, NUM_RECENT)
+
     def _evaluate(self, node: Node) -> None:
         state = node.state
-        if state["finished"] and node is not self.root:
+        if state["finished"] and node is not self.root and not node.left_open:
             area, scratch = np.zeros(NUM_POINTS, np.int8), np.zeros(1, AREA_SCRATCH)
             final = score(state, area, scratch[0])
             draw = float(state["draw_white_wins"])
@@ -91,7 +102,7 @@ class NaiveSearch:
     def _ask(self, node: Node) -> None:
         edge = self.length
         planes, inputs = np.zeros((22, edge, edge), np.float32), np.zeros(19, np.float32)
-        options = FeatureOptions(0.0, False, False, NUM_RECENT)
+        options = self._options(node)
         encode(node.state.copy(), node.history, edge, options, planes, inputs, new_scratch())
         found = self.answer(planes, inputs, 0)
         legal = np.zeros(NUM_POINTS, np.int8)
@@ -127,7 +138,7 @@ class NaiveSearch:
 
     def _select(self, node: Node) -> int:
         p, at_root = self.p, node is self.root
-        visited = sum(node.policy[move] for move in node.children)
+        visited = sum(node.policy[move] for move in (*node.children, *node.asides))
         total = sum(child.weight for child in node.children.values())
         base = p["cpuct_exploration_base"]
         scale: float = p["cpuct_exploration"] + p["cpuct_exploration_log"] * math.log((total + base) / base)
