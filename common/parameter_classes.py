@@ -88,6 +88,8 @@ class SearchParameters:
         float, Key("rootDirichletNoiseTotalConcentration", number(0.001, 1e4))
     ] = 10.83
     root_dirichlet_noise_weight: Annotated[float, Key("rootDirichletNoiseWeight", _PROBABILITY)] = 0.25
+    # ours alone: KataGo's noise is always shaped
+    root_dirichlet_noise_shaped: Annotated[bool, Key("rootDirichletNoiseShaped", BOOLEAN)] = True
     root_policy_temperature: Annotated[float, Key("rootPolicyTemperature", number(0.01, 100))] = 1.0
     root_policy_temperature_early: Annotated[
         float,

@@ -58,6 +58,7 @@ SEARCH_PARAMETERS: Final = np.dtype(
         ("root_noise_enabled", np.bool_),
         ("root_dirichlet_noise_total_concentration", np.float64),
         ("root_dirichlet_noise_weight", np.float64),
+        ("root_dirichlet_noise_shaped", np.bool_),  # else spread evenly over the legal moves
         ("root_policy_temperature_early", np.float64),
         ("root_policy_temperature", np.float64),
         ("root_num_symmetries_to_sample", np.int64),

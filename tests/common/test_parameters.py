@@ -51,6 +51,7 @@ def test_the_shipped_texts_hold_the_numbers_of_the_paper() -> None:
     assert (search.fpu_reduction_max, search.root_fpu_reduction_max) == (0.2, 0.0)
     assert (search.root_dirichlet_noise_weight, search.root_dirichlet_noise_total_concentration) == (0.25, 10.83)
     assert (search.root_policy_temperature, search.root_policy_temperature_early) == (1.03, 1.03)
+    assert not search.root_dirichlet_noise_shaped
     assert search.root_desired_per_child_visits_coeff == 2
     assert (search.static_score_utility_factor, search.dynamic_score_utility_factor) == (0, 0.5)
     assert (search.dynamic_score_center_zero_weight, search.dynamic_score_center_scale) == (0, 1)
