@@ -83,7 +83,7 @@ def look_aside(node: np.void, edges: npt.NDArray[np.void], position: int, pass_p
     the one that it has not entered, once, without counting that.
 
     Args:
-        node: whose best unentered move is known.
+        node: its best unentered move is known, but for a root that enters some moves only, which looks no further.
         edges: of the slot.
         position: the move that was chosen.
         pass_position: of the pass.
@@ -99,7 +99,7 @@ def look_aside(node: np.void, edges: npt.NDArray[np.void], position: int, pass_p
         return NO_POSITION
     if not has_pass:
         return NO_POSITION if position == pass_position else pass_position
-    if node["num_edges"] == 1 and position == pass_position:
+    if node["num_edges"] == 1 and position == pass_position and node["next_position"] >= 0:
         return int(node["next_position"])
     return NO_POSITION
 

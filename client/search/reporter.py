@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from client.search.ownership import short_term_errors, tree_ownership
 from client.search.play_selection import REPORT_SCALE, new_children, set_lower_bounds
-from client.search.pool import SearchPool, fill_root_values
+from client.search.pool import SearchPool
 from client.search.report import MoveReport, Outlook, Ownership, Report, ReportOptions, RootReport, Variation
 from client.search.select import first_play_urgency, sign_of
 from client.search.shares import new_walk
@@ -119,7 +119,7 @@ class Reporter:
         """Averages over the children by their play-selection values, LCB off, and the root's own evaluation."""
         root = self._forest.nodes[slot, ROOT]
         if root["num_edges"] > 0:
-            count = fill_root_values(self._forest, slot, False, REPORT_SCALE, self._children)
+            count = self._pool.fill_values(slot, self._children, lcb=False, at_least=REPORT_SCALE)
             weights = self._children.values[:count]
             total = float(weights.sum() + root["own_weight"])
             if weights.sum() > 0.0:
@@ -135,7 +135,7 @@ class Reporter:
         root = forest.nodes[slot, ROOT]
         if root["num_edges"] == 0:
             return []
-        count = fill_root_values(forest, slot, None, REPORT_SCALE, self._children)
+        count = self._pool.fill_values(slot, self._children, lcb=None, at_least=REPORT_SCALE)
         set_lower_bounds(self._children, count, sign_of(root["to_move"]), forest.parameters[slot])
         entries = [(i, edge) for i, edge in enumerate(self._root_edges(slot)) if self._children.weights[i] > 0.0]
         owned: dict[int, Ownership] = {}
