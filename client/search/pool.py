@@ -16,8 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from client.search.ending import gather_bonuses
 from client.search.grow import clear_tree, new_forest, promote_child
+from client.search.guidance import NO_GUIDANCE, Guidance, write_guidance
 from client.search.limits import is_decided, set_limits
+from client.search.passing import suppress_pass
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
     REPORT_SCALE,
@@ -30,7 +33,9 @@ from client.search.play_selection import (
 from client.search.playout import NOT_FINITE, descend_all, expand_all
 from client.search.rng import seed_generator
 from client.search.root import begin_search
+from client.search.root_moves import write_open_policy
 from client.search.root_policy import interpolate_by_turn, policy_entropy
+from client.search.root_select import playouts_left
 from client.search.tree import (
     FINISHED,
     IDLE,
@@ -121,10 +126,11 @@ class SearchPool:
         self.playouts = new_playouts(slots * leaves, max_visits, self.length)
         self.scratch = new_scratch(self.length)
         self.context = Context(self.length, leaves, evaluator.has_short_term_errors, score_table(), student_table())
-        self.batch: Batch = evaluator.new_batch(slots * leaves, ownership=False)
+        self.batch: Batch = evaluator.new_batch(slots * leaves)
         self._inputs = arrays_of(Inputs, self.batch)
         self._outputs = arrays_of(Outputs, self.batch)
         self._children = new_children(self.length**2 + 1)
+        self._open_policy = np.zeros(self.length**2 + 1, np.float32)
         self._finished = np.zeros(slots, np.int32)
         self._new_indices = np.zeros((2, max_visits), np.int32)
         self._rows = 0
@@ -147,6 +153,7 @@ class SearchPool:
         playouts: int = UNLIMITED,
         first_turn: int = 0,
         keep_tree: bool = False,
+        guidance: Guidance = NO_GUIDANCE,
     ) -> None:
         """Begin a search in a slot that is not running.
 
@@ -162,7 +169,9 @@ class SearchPool:
             playouts: of this search, at which it ends at the latest; like ``visits`` they become fewer after passes of
                 the opponent, if the parameters say so.
             first_turn: turn number of the first turn of the record, where the record starts in mid-game.
-            keep_tree: search on in the tree that `advance` left; its visits count.
+            keep_tree: search on in the tree that `advance` left; its visits count. A tree that was searched with
+                another hint, other moves to avoid or another player's advantage does not fit, and is cleared.
+            guidance: what is asked of this search beside its parameters.
 
         Raises:
             ValueError: the board does not fit the tensor, or ``visits`` the memory.
@@ -180,7 +189,9 @@ class SearchPool:
         self.forest.parameters[slot] = parameters
         seed_generator(self.forest.generators[slot], np.uint64(seed))
         turn = first_turn + int(state["turns"])
-        begin_search(self.forest, slot, turn, keep_tree, self.scratch, self.context)
+        is_other = write_guidance(self.forest, slot, guidance, self.length)
+        keeps = keep_tree and not is_other
+        begin_search(self.forest, slot, turn, keeps, self._new_indices, self.scratch, self.context)
         set_limits(
             self.forest.searches[slot],
             self.forest.nodes[slot, ROOT],
@@ -246,18 +257,18 @@ class SearchPool:
         search = self.forest.searches[slot]
         search["visits_limit"] = min(search["visits_limit"], max(1, search["kept_visits"] + least_playouts))
 
-    def expect(self, slot: int, playouts: int) -> None:
+    def expect(self, slot: int, playouts: float) -> None:
         """Tell a running search for how many more playouts there will be time; moves that they cannot save are futile.
 
         It does not count down: an owner who watches the time tells it anew between rounds.
         """
-        self.forest.searches[slot]["playouts_in_time"] = playouts
+        self.forest.searches[slot]["playouts_left"] = playouts
 
     def is_decided(self, slot: int) -> bool:
         """Whether no move can overtake the heaviest any more by `futile_visits_threshold`, so that one may `stop`."""
         forest = self.forest
         threshold = float(forest.parameters[slot]["futile_visits_threshold"])
-        return bool(is_decided(forest.nodes[slot], forest.edges[slot], forest.searches[slot], threshold))
+        return bool(is_decided(forest.nodes[slot], forest.edges[slot], playouts_left(forest, slot), threshold))
 
     def advance(self, slot: int, point: int) -> bool:
         """Make the child of ``point`` the root, so that the next `start` may keep its tree; False if there is none.
@@ -368,6 +379,9 @@ class SearchPool:
         parameters = forest.parameters[slot]
         if lcb is None:
             lcb = bool(parameters["use_lcb_for_selection"])
-        count = gather_children(forest.nodes[slot], forest.edges[slot], forest.priors[slot, ROOT], ROOT, self._children)
+        write_open_policy(forest, slot, self._open_policy)
+        count = gather_children(forest.nodes[slot], forest.edges[slot], self._open_policy, ROOT, self._children)
+        gather_bonuses(forest, slot, self._children, count, self.context)
+        suppress_pass(forest, slot, self._children, count, self.length)
         play_selection_values(forest.nodes[slot, ROOT], self._children, count, lcb, at_least, parameters)
         return int(count)
