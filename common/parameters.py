@@ -97,7 +97,6 @@ class MatchConfig:
 PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
     "useGraphSearch": (False,),
     "subtreeValueBiasFactor": (0.0,),
-    "fillDameBeforePass": (False,),
     "komiAuto": (False,),
     "handicapProb": (0.0,),
     "numExtraBlackFixed": (),

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from client.search.root_select import is_futile, is_futile_to_enter
 from client.search.select import edge_weight
 from client.search.tree import NO_EDGE, ROOT
 from common.go.points import PASS, opponent
@@ -24,7 +25,6 @@ from common.parameter_classes import FOREVER, UNLIMITED, SearchParameters, Think
 LEAST_TIMED_PLAYOUTS: Final = 2
 """Time ends no search before these."""
 _RECENT_SEARCHES: Final = 3
-_MOST_LEFT: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,11 @@ def winning_factor(
     return 1.0 + excess / (win_loss_utility_factor - threshold) * (parameters.search_factor_when_winning - 1.0)
 
 
-def playouts_in(seconds: float, playouts: int, spent: float) -> int:
+def playouts_in(seconds: float, playouts: int, spent: float) -> float:
     """Playouts that ``seconds`` more will bring at the pace of ``playouts`` in ``spent`` seconds."""
     if playouts < LEAST_TIMED_PLAYOUTS or spent <= 0.0:
-        return _MOST_LEFT
-    return int(min(float(_MOST_LEFT), max(0.0, seconds) * playouts / spent))
+        return math.inf
+    return max(0.0, seconds) * playouts / spent
 
 
 # -- kernels --
@@ -127,43 +127,12 @@ def set_limits(
     limit = min(scaled_count(visits, factor), kept + scaled_count(playouts, factor))
     search["kept_visits"] = kept
     search["visits_limit"] = limit
-    search["playouts_in_time"] = _MOST_LEFT
     search["leaves"] = leaves_in_flight(max(0, limit - kept), leaves, parameters["min_playouts_per_thread"])
 
 
 @njit(cache=True, nogil=True)
-def playouts_left(search: np.void, root: np.void) -> int:
-    """Playouts still to come, by the limits and as far as time was told to allow."""
-    return int(max(0, min(search["visits_limit"] - root["visits"], search["playouts_in_time"])))
-
-
-@njit(cache=True, nogil=True)
-def is_futile(
-    visits: int, edge_visits: int, weight: float, mean_weight: float, left: int, largest: float, threshold: float
-) -> bool:
-    """Whether a root child can no longer reach ``threshold`` times the largest weight (search.md 4.4).
-
-    Args:
-        visits: of the child.
-        edge_visits: through the root's edge.
-        weight: through the root's edge.
-        mean_weight: of a visit of the root.
-        left: `playouts_left`.
-        largest: weight of the root's heaviest child.
-        threshold: futileVisitsThreshold.
-    """
-    return visits + left < threshold * largest * (edge_visits + 1) / (weight + mean_weight)
-
-
-@njit(cache=True, nogil=True)
-def is_new_move_futile(mean_weight: float, left: int, largest: float, threshold: float) -> bool:
-    """The same of a move that has not been entered."""
-    return left < threshold * largest / mean_weight
-
-
-@njit(cache=True, nogil=True)
-def is_decided(nodes: npt.NDArray[np.void], edges: npt.NDArray[np.void], search: np.void, threshold: float) -> bool:
-    """Whether every root move but the heaviest is futile, so that the rest of the time would change nothing."""
+def is_decided(nodes: npt.NDArray[np.void], edges: npt.NDArray[np.void], left: float, threshold: float) -> bool:
+    """Whether every root move but the heaviest is futile, so that the playouts ``left`` would change nothing."""
     root = nodes[ROOT]
     if threshold <= 0.0 or root["first_edge"] == NO_EDGE:
         return False
@@ -176,9 +145,8 @@ def is_decided(nodes: npt.NDArray[np.void], edges: npt.NDArray[np.void], search:
             largest = weight
             heaviest = e
         e = edges[e]["next_edge"]
-    left = playouts_left(search, root)
     mean_weight = root["weight"] / root["visits"]
-    if not is_new_move_futile(mean_weight, left, largest, threshold):
+    if not is_futile_to_enter(mean_weight, left, largest, threshold):
         return False
     e = root["first_edge"]
     while e != NO_EDGE:

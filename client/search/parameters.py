@@ -44,15 +44,15 @@ SEARCH_PARAMETERS: Final = np.dtype(
         ("root_fpu_reduction_max", np.float64),
         ("root_fpu_loss_prop", np.float64),
         ("root_desired_per_child_visits_coeff", np.float64),
-        # -- passing --
-        ("conservative_pass", np.bool_),
-        ("enable_more_passing_hacks", np.bool_),
         ("root_ending_bonus_points", np.float64),
         ("root_prune_useless_moves", np.bool_),
         ("root_symmetry_pruning", np.bool_),
-        ("futile_visits_threshold", np.float64),
         ("wide_root_noise", np.float64),
         ("anti_mirror", np.bool_),
+        # -- passing --
+        ("conservative_pass", np.bool_),
+        ("fill_dame_before_pass", np.bool_),
+        ("enable_more_passing_hacks", np.bool_),
         # -- backing up --
         ("value_weight_exponent", np.float64),
         ("use_noise_pruning", np.bool_),

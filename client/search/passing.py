@@ -7,14 +7,15 @@ on nevertheless, so that it does not pass, or hope for a pass, in reliance on a 
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from client.search.play_selection import Children
+from client.search.root_moves import may_enter
 from client.search.select import sign_of
-from client.search.tree import NO_EDGE, NO_POSITION
+from client.search.tree import ILLEGAL_PRIOR, NO_EDGE, NO_POSITION, Forest
 from client.search.values import LEAD, SCORE_MEAN
 from common.go.play import is_friendly_pass, pass_would_end_game
 from common.go.points import MAIN_PHASE
@@ -76,31 +77,51 @@ def cap_pass(policy: Policy) -> None:
 
 
 @njit(cache=True, nogil=True)
-def look_aside(node: np.void, edges: npt.NDArray[np.void], position: int, pass_position: int) -> int:
+def _best_move(forest: Forest, slot: int, index: int, depth: int) -> int:
+    """Of the moves that node ``index`` may enter the likeliest but the pass (the lowest index of equals)."""
+    priors = forest.priors[slot, index]
+    to_move: Any = np.int64(forest.nodes[slot, index]["to_move"])
+    best = NO_POSITION
+    best_prior = np.float32(0.5 * ILLEGAL_PRIOR)
+    for position in range(priors.shape[0] - 1):
+        if priors[position] > best_prior and may_enter(forest, slot, position, to_move, depth):
+            best = position
+            best_prior = priors[position]
+    return best
+
+
+@njit(cache=True, nogil=True)
+def look_aside(forest: Forest, slot: int, index: int, edge: int, position: int, depth: int) -> int:
     """A move to be looked at before the one that was chosen, or NO_POSITION; where a pass would end the phase.
 
     A node whose children have been visited at least twice is made to know both a pass and another move: it looks at
     the one that it has not entered, once, without counting that.
 
     Args:
-        node: its best unentered move is known, but for a root that enters some moves only, which looks no further.
-        edges: of the slot.
-        position: the move that was chosen.
-        pass_position: of the pass.
+        forest: all trees.
+        slot: of the node.
+        index: of the node.
+        edge: the child that was chosen, or NO_EDGE.
+        position: the move that was chosen instead.
+        depth: turns below the root.
     """
+    node = forest.nodes[slot, index]
+    edges = forest.edges[slot]
+    passing = forest.priors.shape[2] - 1
+    chosen: Any = np.int64(edges[edge]["position"] if edge != NO_EDGE else position)
     visits = 0
     has_pass = False
     e = node["first_edge"]
     while e != NO_EDGE:
         visits += edges[e]["visits"]
-        has_pass = has_pass or edges[e]["position"] == pass_position
+        has_pass = has_pass or edges[e]["position"] == passing
         e = edges[e]["next_edge"]
     if visits < _LEAST_EDGE_VISITS:
         return NO_POSITION
     if not has_pass:
-        return NO_POSITION if position == pass_position else pass_position
-    if node["num_edges"] == 1 and position == pass_position and node["next_position"] >= 0:
-        return int(node["next_position"])
+        return NO_POSITION if chosen == passing else passing
+    if node["num_edges"] == 1 and chosen == passing:
+        return int(_best_move(forest, slot, index, depth))
     return NO_POSITION
 
 
@@ -166,3 +187,13 @@ def suppressed_pass(
         if _is_worth_filling(ownership, children.positions[i], sign, state, length):
             return passing
     return NOT_SUPPRESSED
+
+
+@njit(cache=True, nogil=True)
+def suppress_pass(forest: Forest, slot: int, children: Children, count: int, length: int) -> None:
+    """Mark the root's pass as not to be played, if the parameters ask for it and neutral points come first."""
+    if not forest.parameters[slot]["fill_dame_before_pass"]:
+        return
+    passing = suppressed_pass(children, count, forest.root_ownership[slot], forest.states[slot], length)
+    if passing != NOT_SUPPRESSED:
+        children.suppressed[passing] = True

@@ -22,7 +22,7 @@ from client.search.leaf import end_game, finish_evaluation, mix_ownership, store
 from client.search.mirror import lean_to_centre
 from client.search.passing import cap_pass, is_left_open, look_aside
 from client.search.rng import below
-from client.search.root import add_root_sample, next_root_symmetry, use_root_policy
+from client.search.root import add_root_sample, next_root_symmetry, use_root_policy, wants_root_ownership
 from client.search.root_select import select_by_rules
 from client.search.select import select_move
 from client.search.tree import (
@@ -61,9 +61,9 @@ NOT_FINITE: Final = -1
 
 @njit(cache=True, nogil=True)
 def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scratch, context: Context) -> int:
-    """Play from the root down to the first node that is not EVALUATED, or has no move left to take.
+    """Play from the root down to the first node that is not EVALUATED; returns its status.
 
-    Returns the node's status, or CAUGHT_UP.
+    CAUGHT_UP instead if the walk ends at an edge, EVALUATED if a node has no move left to take.
 
     Leaves the leaf's position in ``scratch.state``, its keys in the HISTORY and the path in ``playouts``.
     """
@@ -73,6 +73,7 @@ def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scra
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
     parameters = forest.parameters[slot]
+    looks_aside = parameters["enable_more_passing_hacks"] and not forest.searches[slot]["avoids"]
     passing = context.length * context.length
     is_open = False
     index = ROOT
@@ -89,8 +90,8 @@ def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scra
                 break
         else:
             edge, position = select_move(nodes, edges, forest.priors[slot, index], index, parameters, scratch)
-        if parameters["enable_more_passing_hacks"] and not rules_inside and pass_would_end_phase(state, history):
-            aside = look_aside(nodes[index], edges, edges[edge]["position"] if edge != NO_EDGE else position, passing)
+        if looks_aside and pass_would_end_phase(state, history):
+            aside = look_aside(forest, slot, index, edge, position, depth)
             if aside != NO_POSITION:
                 edge, position = NO_EDGE, aside
                 playouts.counts_from[row] = depth + 1
@@ -161,7 +162,7 @@ def _encode_leaf(
     inputs.wants_ownership[row] = (
         forest.ownership.shape[2] > 0
         or forest.searches[slot]["mirroring"] != EMPTY
-        or (at_root and parameters["root_ending_bonus_points"] != 0.0)
+        or (at_root and wants_root_ownership(parameters))
     )
     inputs.symmetry[row] = _next_symmetry(forest, slot, index)
     forest.nodes[slot, index]["status"] = PENDING

@@ -20,6 +20,7 @@ from client.search.ending import gather_bonuses
 from client.search.grow import clear_tree, new_forest, promote_child
 from client.search.guidance import NO_GUIDANCE, Guidance, write_guidance
 from client.search.limits import is_decided, set_limits
+from client.search.passing import suppress_pass
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
     REPORT_SCALE,
@@ -35,6 +36,7 @@ from client.search.rng import seed_generator
 from client.search.root import begin_search
 from client.search.root_moves import write_open_policy
 from client.search.root_policy import interpolate_by_turn, policy_entropy
+from client.search.root_select import playouts_left
 from client.search.tree import (
     EVALUATED,
     FINISHED,
@@ -261,18 +263,18 @@ class SearchPool:
         search = self.forest.searches[slot]
         search["visits_limit"] = min(search["visits_limit"], max(1, search["kept_visits"] + least_playouts))
 
-    def expect(self, slot: int, playouts: int) -> None:
+    def expect(self, slot: int, playouts: float) -> None:
         """Tell a running search for how many more playouts there will be time; moves that they cannot save are futile.
 
         It does not count down: an owner who watches the time tells it anew between rounds.
         """
-        self.forest.searches[slot]["playouts_in_time"] = playouts
+        self.forest.searches[slot]["playouts_left"] = playouts
 
     def is_decided(self, slot: int) -> bool:
         """Whether no move can overtake the heaviest any more by `futile_visits_threshold`, so that one may `stop`."""
         forest = self.forest
         threshold = float(forest.parameters[slot]["futile_visits_threshold"])
-        return bool(is_decided(forest.nodes[slot], forest.edges[slot], forest.searches[slot], threshold))
+        return bool(is_decided(forest.nodes[slot], forest.edges[slot], playouts_left(forest, slot), threshold))
 
     def advance(self, slot: int, point: int) -> bool:
         """Make the child of ``point`` the root, so that the next `start` may keep its tree; False if there is none.
@@ -405,5 +407,6 @@ class SearchPool:
         write_open_policy(forest, slot, self._open_policy)
         count = gather_children(forest.nodes[slot], forest.edges[slot], self._open_policy, ROOT, children)
         gather_bonuses(forest, slot, children, count, self.context)
+        suppress_pass(forest, slot, children, count, self.length)
         play_selection_values(forest.nodes[slot, ROOT], children, count, lcb, at_least, parameters)
         return int(count)

@@ -58,8 +58,8 @@ def begin_search(
 ) -> None:
     """Set a slot running whose state, history, parameters, guidance and generator are in place.
 
-    A kept tree loses the root's children that may not be there, gets the new score centre throughout, and its root a
-    new policy; if it saw a pass that ends the game where the root must not (search.md 4.6), it is dropped. A root that
+    A kept tree that saw a pass end the game where the root must not (search.md 4.6) is dropped. Another loses the
+    root's children that may not be there, gets the new score centre throughout, and its root a new policy; a root that
     `_needs_evaluation` is evaluated anew first.
 
     Args:
@@ -74,6 +74,7 @@ def begin_search(
     search["samples_done"] = 0
     search["sqrt_area"] = math.sqrt(float(state["x_size"]) * float(state["y_size"]))
     hides_the_end = parameters["conservative_pass"] and pass_would_end_game(state, forest.histories[slot])
+    search["playouts_left"] = math.inf
     player = _advantage_player(state, parameters)
     if not keep_tree or hides_the_end or player != search["advantage_player"]:
         clear_tree(forest, slot)
@@ -104,6 +105,12 @@ def _advantage_player(state: np.void, parameters: np.void) -> int:
 
 
 @njit(cache=True, nogil=True)
+def wants_root_ownership(parameters: np.void) -> bool:
+    """Whether something at the root needs to know who owns which point."""
+    return bool(parameters["root_ending_bonus_points"] != 0.0 or parameters["fill_dame_before_pass"])
+
+
+@njit(cache=True, nogil=True)
 def _needs_evaluation(parameters: np.void) -> bool:
     """Whether the evaluation that the root of a kept tree has from its time below the root will not do (search.md 5).
 
@@ -114,7 +121,7 @@ def _needs_evaluation(parameters: np.void) -> bool:
         parameters["root_num_symmetries_to_sample"] > 1
         or parameters["root_policy_optimism"] != parameters["policy_optimism"]
         or parameters["ignore_pre_root_history"]
-        or parameters["root_ending_bonus_points"] != 0.0
+        or wants_root_ownership(parameters)
     )
 
 
@@ -181,7 +188,7 @@ def add_root_sample(
     mean_policy = forest.raw_policies[slot]
     for position in range(policy.shape[0]):
         mean_policy[position] = mixed(mean_policy[position], policy[position], share)
-    if forest.parameters[slot]["root_ending_bonus_points"] != 0.0:
+    if wants_root_ownership(forest.parameters[slot]):
         sign = sign_of(node["to_move"])
         ownership = forest.root_ownership[slot]
         for position in range(ownership.shape[0]):

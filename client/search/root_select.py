@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from client.search.ending import ending_bonus
-from client.search.limits import is_futile, is_new_move_futile, playouts_left
 from client.search.mirror import expected_prior, expected_reply, is_owed_by_mirror
 from client.search.rng import normal, uniform
 from client.search.root_moves import may_enter
@@ -47,7 +46,7 @@ class Outlook(NamedTuple):
     total: float  # weight of the legal children
     largest: float  # the largest weight among them
     per_visit: float  # the node's weight per visit
-    left: int  # playouts that may still come
+    left: float  # playouts that may still come
     reply: int  # position of the mirror reply, in mirror go
     depth: int  # turns below the root
 
@@ -56,6 +55,20 @@ class Outlook(NamedTuple):
 def is_forced(prior: float, weight: float, children_weight: float, coefficient: float) -> bool:
     """Whether a root child is owed a playout for its prior (search.md 4.4)."""
     return prior > 0.0 and weight < math.sqrt(prior * children_weight * coefficient)
+
+
+@njit(cache=True, nogil=True)
+def is_futile(
+    visits: int, edge_visits: int, weight: float, per_visit: float, left: float, largest: float, threshold: float
+) -> bool:
+    """Whether a root child cannot reach ``threshold`` times the ``largest`` weight with the playouts that are left."""
+    return visits + left < threshold * largest * (edge_visits + 1) / (weight + per_visit)
+
+
+@njit(cache=True, nogil=True)
+def is_futile_to_enter(per_visit: float, left: float, largest: float, threshold: float) -> bool:
+    """`is_futile` of a root move that has no child yet."""
+    return left < threshold * largest / per_visit
 
 
 @njit(cache=True, nogil=True)
@@ -73,6 +86,14 @@ def widened(
     if uniform(generator) < 0.5:
         utility += sign * noise * abs(normal(generator))
     return utility, prior
+
+
+@njit(cache=True, nogil=True)
+def playouts_left(forest: Forest, slot: int) -> float:
+    """How many more playouts the limit of visits and the clock leave."""
+    search = forest.searches[slot]
+    by_visits = search["visits_limit"] - forest.nodes[slot, ROOT]["visits"] - search["pending"]
+    return float(min(float(by_visits), search["playouts_left"]))
 
 
 @njit(cache=True, nogil=True)
@@ -198,7 +219,7 @@ def _new_value(forest: Forest, slot: int, index: int, prior: float, outlook: Out
     utility = outlook.urgency
     if index == ROOT:
         threshold = parameters["futile_visits_threshold"]
-        if threshold > 0.0 and is_new_move_futile(outlook.per_visit, outlook.left, outlook.largest, threshold):
+        if threshold > 0.0 and is_futile_to_enter(outlook.per_visit, outlook.left, outlook.largest, threshold):
             return FUTILE
         noise = parameters["wide_root_noise"]
         if noise > 0.0:
@@ -224,7 +245,7 @@ def _outlook(
         total,
         _largest_weight(forest, slot, node, scratch.weights, NO_POSITION),
         node["weight"] / node["visits"],
-        playouts_left(forest.searches[slot], node),
+        playouts_left(forest, slot),
         reply,
         depth,
     )

@@ -89,12 +89,12 @@ SEARCH: Final = np.dtype(
         ("sample_order", np.int8, 8),  # symmetries in the order in which the root is evaluated
         ("kept_visits", np.int32),  # of the root when the search began
         ("visits_limit", np.int32),  # visits of the root at which the search ends
-        ("playouts_in_time", np.int32),  # playouts for which there is time, as far as the pool's owner has told
         ("leaves", np.int32),  # most leaves under evaluation at once
         ("pending", np.int32),  # playouts that wait for the evaluator
         ("num_nodes", np.int32),
         ("num_edges", np.int32),
         ("turn", np.int32),  # turn number of the root, for temperatures
+        ("playouts_left", np.float64),  # what a clock lets hope for besides ``visits_limit``; infinity without one
         ("advantage_player", np.int8),  # whose playout doubling advantage it is; EMPTY if there is none
         ("hint", np.int16),  # position, or NO_POSITION
         ("rescales_avoided", np.bool_),  # the root's policy is that of the moves that are not avoided

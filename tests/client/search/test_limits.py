@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,17 @@ import pytest
 from client.search.limits import (
     Limits,
     is_decided,
-    is_futile,
-    is_new_move_futile,
     leaves_in_flight,
     limits_of,
     pass_factor,
     playouts_in,
-    playouts_left,
     pondering_limits,
     scaled_count,
     winning_factor,
 )
 from client.search.pool import SearchPool
 from client.search.select import select_move
-from client.search.tree import EDGE, NO_EDGE, NODE, ROOT, SEARCH, new_scratch
+from client.search.tree import EDGE, NO_EDGE, NODE, ROOT, new_scratch
 from common.go.play import play
 from common.go.points import PASS, point_at
 from common.parameters import SearchParameters, ThinkingParameters
@@ -81,17 +79,9 @@ def test_each_leaf_under_evaluation_stands_for_playouts(playouts: int, most: int
     assert leaves_in_flight(playouts, most, least) == expected
 
 
-def test_futile_moves() -> None:
-    """t = .5, heaviest 40: a child of 10 visits and weight 10 needs 9 more: 10 + 9 < .5 * 40 * 11 / 11."""
-    assert is_futile(10, 10, 10.0, 1.0, 9, 40.0, 0.5)
-    assert not is_futile(10, 10, 10.0, 1.0, 10, 40.0, 0.5)
-    assert is_new_move_futile(2.0, 9, 40.0, 0.5)
-    assert not is_new_move_futile(2.0, 10, 40.0, 0.5)
-
-
-def tree(visits: list[int], limit: int, in_time: int) -> tuple[Any, Any, Any]:
+def tree(visits: list[int]) -> tuple[Any, Any]:
     """A root whose children have so many visits, of weight 1 each."""
-    nodes, edges, running = np.zeros(len(visits) + 1, NODE), np.zeros(len(visits), EDGE), np.zeros(1, SEARCH)[0]
+    nodes, edges = np.zeros(len(visits) + 1, NODE), np.zeros(len(visits), EDGE)
     nodes["first_edge"] = NO_EDGE
     nodes[ROOT]["visits"] = nodes[ROOT]["weight"] = 1 + sum(visits)
     nodes[ROOT]["first_edge"] = 0
@@ -99,35 +89,29 @@ def tree(visits: list[int], limit: int, in_time: int) -> tuple[Any, Any, Any]:
         nodes[e + 1]["visits"] = nodes[e + 1]["weight"] = edges[e]["visits"] = count
         edges[e]["child"], edges[e]["next_edge"] = e + 1, e + 1
     edges[-1]["next_edge"] = NO_EDGE
-    running["visits_limit"], running["playouts_in_time"] = limit, in_time
-    return nodes, edges, running
+    return nodes, edges
 
 
 @pytest.mark.parametrize(
-    ("visits", "limit", "in_time", "threshold", "expected"),
+    ("visits", "left", "threshold", "expected"),
     [
-        ([10, 40, 3], 60, 1000, 0.5, True),  # 6 left: 16 < 20
-        ([10, 40, 3], 64, 1000, 0.5, False),  # 10 left
-        ([10, 40, 3], 64, 9, 0.5, True),  # but no time for them
-        ([10, 40, 3], 60, 1000, 0.25, False),
-        ([10, 40, 3], 60, 1000, 0.0, False),
-        ([40], 60, 1000, 0.5, True),  # 19 left for a new move, which needs 20
-        ([40], 61, 1000, 0.5, False),
-        ([40], 60, 1000, 0.45, False),
+        ([10, 40, 3], 9.0, 0.5, True),  # 10 + 9 < 20
+        ([10, 40, 3], 10.0, 0.5, False),
+        ([10, 40, 3], 6.0, 0.25, False),
+        ([10, 40, 3], 6.0, 0.0, False),
+        ([40], 19.0, 0.5, True),  # a new move needs 20
+        ([40], 20.0, 0.5, False),
+        ([40], 19.0, 0.45, False),
     ],
 )
-def test_when_a_search_is_decided(
-    visits: list[int], limit: int, in_time: int, threshold: float, expected: bool
-) -> None:
-    nodes, edges, running = tree(visits, limit, in_time)
-    assert playouts_left(running, nodes[ROOT]) == min(limit - 1 - sum(visits), in_time)
-    assert is_decided(nodes, edges, running, threshold) == expected
+def test_when_a_search_is_decided(visits: list[int], left: float, threshold: float, expected: bool) -> None:
+    assert is_decided(*tree(visits), left, threshold) == expected
 
 
 def test_time_in_playouts() -> None:
     assert playouts_in(2.0, 100, 4.0) == 50
     assert playouts_in(-1.0, 100, 4.0) == 0
-    assert playouts_in(2.0, 1, 4.0) == playouts_in(2.0, 100, 0.0) == 2**31 - 1
+    assert playouts_in(2.0, 1, 4.0) == playouts_in(2.0, 100, 0.0) == math.inf
 
 
 # -- in the pool --
@@ -191,7 +175,7 @@ def test_time_told_to_a_search_makes_it_decided() -> None:
     for _ in range(60):
         pool.step()
     assert not pool.is_decided(0)
-    pool.expect(0, 0)
+    pool.expect(0, 0.0)
     assert pool.is_decided(0)
 
 
@@ -212,5 +196,5 @@ def test_virtual_losses_have_a_weight(losses: float) -> None:
     even = value - scale * 0.5 / (1 + 4)
     for offset, expected in ((-1e-6, 0), (1e-6, 1)):
         nodes[2]["utility"] = even + offset
-        found = select_move(nodes, edges, np.zeros(3, np.float32), 0, False, parameters, new_scratch(5))
+        found = select_move(nodes, edges, np.zeros(3, np.float32), 0, parameters, new_scratch(5))
         assert found[0] == expected

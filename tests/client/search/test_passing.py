@@ -269,3 +269,18 @@ def test_a_search_ends_when_its_memory_is_full() -> None:
     search(pool, 0, empty(5), record(GTP), 150)
     assert pool.forest.searches[0]["num_nodes"] == 100
     assert 100 <= pool.result(0).visits < 150
+
+
+@pytest.mark.parametrize("owner", [0.0, -1.0])
+@pytest.mark.parametrize("fills", [False, True])
+def test_a_search_fills_neutral_points_before_it_passes(fills: bool, owner: float) -> None:
+    """``owner`` is the opponent's sign everywhere, as the player to move sees it: then there is nothing to fill."""
+    policy = np.full(10, -9.0, np.float32)
+    policy[0], policy[9] = 0.0, 0.4
+    evaluator = ScriptedEvaluator(3, lambda *_: Answer(policy, ownership=owner))
+    state, history = empty(3)
+    state["scoring_rule"] = int(Scoring.TERRITORY)
+    pool = SearchPool(evaluator, slots=1, max_visits=60)
+    search(pool, 0, (state, history), record(GTP, fill_dame_before_pass=fills), 60)
+    passing = pool.result(0).children.points.tolist().index(PASS)
+    assert (pool.play_selection_values(0)[passing] == 0.0) == (fills and owner == 0.0)

@@ -11,7 +11,7 @@ import pytest
 from client.search.guidance import NO_GUIDANCE, Avoided, Guidance
 from client.search.pool import SearchPool
 from client.search.rng import new_generators, normal, seed_generator, uniform
-from client.search.root_select import hint_is_owed, is_forced, widened
+from client.search.root_select import hint_is_owed, is_forced, is_futile, is_futile_to_enter, widened
 from common.go.play import play
 from common.go.points import BLACK, PASS, WHITE, point_at, position_of
 from tests.client.search.helpers import GTP, SELFPLAY, record
@@ -26,6 +26,14 @@ def test_forced_playouts() -> None:
     assert not is_forced(0.5, 6.0, 8.0, 2.0)
     assert is_forced(0.3, 2.0, 8.0, 2.0)
     assert not is_forced(0.0, 0.0, 8.0, 2.0)
+
+
+def test_futile_moves() -> None:
+    # node W 9, visits 9; the best child has 6, this one 2: 2 + left < t·6·3/(2 + 1)
+    assert is_futile(2, 2, 2.0, 1.0, 0.9, 6.0, 0.5)
+    assert not is_futile(2, 2, 2.0, 1.0, 1.0, 6.0, 0.5)
+    assert is_futile_to_enter(1.5, 1.9, 6.0, 0.5)
+    assert not is_futile_to_enter(1.5, 2.0, 6.0, 0.5)
 
 
 def test_hint_is_followed_up_to_four_fifths_of_the_others() -> None:
