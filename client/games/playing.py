@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from client.search.guidance import NO_GUIDANCE, Guidance
+
 if TYPE_CHECKING:
     from client.games.orders import FinishedGame, GameOrder
     from client.search.pool import SearchResult
@@ -45,6 +47,7 @@ class SearchOrder:
     keep_tree: bool  # go on in the tree of the last search by this seat, as far as it reaches
     lcb: bool | None = None  # of `SearchPool.choose_move`
     policy_target: bool = False  # whether it is wanted
+    guidance: Guidance = NO_GUIDANCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,7 @@ def start_search(pool: SearchPool, slot: int, search: SearchOrder) -> None:
         visits=search.visits,
         seed=search.seed,
         keep_tree=search.keep_tree,
+        guidance=search.guidance,
     )
 
 

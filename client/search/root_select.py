@@ -93,7 +93,7 @@ def playouts_left(forest: Forest, slot: int) -> float:
     """How many more playouts the limit of visits and the clock leave."""
     search = forest.searches[slot]
     by_visits = search["visits_limit"] - forest.nodes[slot, ROOT]["visits"] - search["pending"]
-    return min(float(by_visits), search["playouts_left"])
+    return float(min(by_visits, search["playouts_left"]))
 
 
 @njit(cache=True, nogil=True)
