@@ -14,6 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from client.search.guidance import NO_GUIDANCE, Guidance
 from common.go import play, scoring
 from common.go.passalive import AREA_SCRATCH
 from common.go.points import NUM_POINTS
@@ -129,6 +130,14 @@ def recent_win_losses(game: Game, count: int) -> list[float]:
     turn = int(game["turn"])
     recent: list[float] = game["win_losses"][max(turn - count, int(game["first_searched_turn"])) : turn].tolist()
     return recent
+
+
+def guidance_for(game: Game, parameters: np.void) -> Guidance:
+    """What a search of the present position with these SEARCH_PARAMETERS is told besides: the turns, if it asks."""
+    if not parameters["anti_mirror"]:
+        return NO_GUIDANCE
+    turn = int(game["turn"])
+    return Guidance(turns=list(zip(game["colours"][:turn].tolist(), game["points"][:turn].tolist(), strict=True)))
 
 
 def play_move(game: Game, point: int) -> None:

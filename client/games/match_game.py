@@ -19,6 +19,7 @@ from client.games.game import (
     all_pass_alive,
     begin_game,
     game_dtype,
+    guidance_for,
     hit_move_limit,
     is_over,
     new_alive_scratch,
@@ -104,6 +105,7 @@ class MatchGames:
             seconds=self._config.bots[bot].max_time,
             seed=search_seed(game["seed"], game["turn"], Purpose.TURN),
             keep_tree=True,
+            guidance=guidance_for(game, self._parameters[bot]),
         )
 
     def _take(self, slot: int, found: Found) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from client.search.guidance import NO_GUIDANCE, Guidance
 from common.parameter_classes import FOREVER, UNLIMITED
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class SearchOrder:
     seconds: float = FOREVER  # by the clock, however many games share the time
     lcb: bool | None = None  # of `SearchPool.choose_move`
     policy_target: bool = False  # whether it is wanted
+    guidance: Guidance = NO_GUIDANCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from client.games.game import (
     all_pass_alive,
     begin_game,
     game_dtype,
+    guidance_for,
     hit_move_limit,
     is_over,
     new_alive_scratch,
@@ -188,17 +189,19 @@ def _set_limits(game: Game, visits: int, weight: float, *, is_cheap: bool) -> No
 def _search(game: Game, purpose: Purpose, *, keep_tree: bool) -> SearchOrder:
     """A search of the present position, noted in the game."""
     game["purpose"] = purpose
+    parameters = game["cheap_search" if game["is_cheap"] else "full_search"]
     return SearchOrder(
         purpose=purpose,
         seat=0,
         state=game["state"],
         history=game["history"],
-        parameters=game["cheap_search" if game["is_cheap"] else "full_search"],
+        parameters=parameters,
         visits=WARM_UP_VISITS if purpose is Purpose.WARM_UP else int(game["visits"]),
         seed=search_seed(game["seed"], game["turn"], purpose),
         keep_tree=keep_tree,
         lcb=False,
         policy_target=purpose is Purpose.TURN,
+        guidance=guidance_for(game, parameters),
     )
 
 

@@ -141,6 +141,7 @@ def start_search(pool: SearchPool, slot: int, search: SearchOrder) -> None:
         seed=search.seed,
         playouts=search.playouts,
         keep_tree=search.keep_tree,
+        guidance=search.guidance,
     )
 
 

@@ -12,6 +12,7 @@ from client.search.guidance import NO_GUIDANCE, Avoided, Guidance
 from client.search.pool import SearchPool
 from client.search.rng import new_generators, normal, seed_generator, uniform
 from client.search.root_select import hint_is_owed, is_forced, is_futile, is_futile_to_enter, widened
+from client.search.tree import ROOT
 from common.go.play import play
 from common.go.points import BLACK, PASS, WHITE, point_at, position_of
 from tests.client.search.helpers import GTP, SELFPLAY, record
@@ -185,7 +186,8 @@ def test_where_everything_is_avoided_a_node_counts_itself_again() -> None:
     everything = [Avoided(BLACK, point_at(x, y)) for x in range(3) for y in range(3)] + [Avoided(BLACK, PASS)]
     search(pool, 0, empty(3), record(PAPER), 12, guidance=Guidance(avoid=everything))
     result = pool.result(0)
-    assert (result.visits, result.weight) == (12, pytest.approx(12.0))
+    assert result.visits == 12
+    assert result.weight == pytest.approx(12.0)
     assert result.mean == pytest.approx(result.raw)
     assert pool.choose_move(0) in {point_at(x, y) for x in range(3) for y in range(3)} | {PASS}
 
@@ -199,6 +201,21 @@ def test_without_children_the_values_are_those_of_what_may_be_entered() -> None:
     target = pool.policy_target(0)
     assert {point for point in range(400) if point in kept and target[position_of(point, 5)] > 0} == kept
     assert np.count_nonzero(target) == len(kept)
+
+
+def test_a_clock_that_leaves_no_playouts_leaves_no_new_moves() -> None:
+    for estimate, grows in ((np.inf, True), (0.5, False)):
+        pool = SearchPool(ScriptedEvaluator(5, hashed_answer), slots=1, max_visits=90)
+        pool.start(0, *empty(5), parameters=record(PAPER, futile_visits_threshold=0.5), visits=90, seed=1)
+        for _ in range(20):
+            pool.step()
+        before = int(pool.forest.nodes[0, ROOT]["num_edges"])
+        largest = max(pool.forest.edges[0, : pool.forest.searches[0]["num_edges"]]["visits"])
+        assert largest >= 2
+        pool.forest.searches[0]["playouts_left"] = estimate
+        for _ in range(40):
+            pool.step()
+        assert (int(pool.forest.nodes[0, ROOT]["num_edges"]) > before) == grows
 
 
 def test_optimism_at_the_root_and_below() -> None:
