@@ -36,6 +36,7 @@ from common.go.state import History, State
 from common.parameter_classes import FOREVER
 from nets.evaluation.batch import Evaluator
 
+NO_LIMITS: Final = Limits()
 NODE_BYTES: Final = 2900
 """Memory of one node of a tree for the largest board, ownership included (client.search.tree)."""
 
@@ -54,7 +55,7 @@ class Query:
     seed: int  # 64 bits that fix every random draw
     colour: int | None = None  # who moves; None: whose turn it is
     draw_white_wins: float = 0.5  # what a draw is worth for White, in wins
-    limits: Limits = Limits()
+    limits: Limits = NO_LIMITS
     line: Hashable = None  # keeps the tree for the next query of the same name; None: nothing is kept
     priority: int = 0  # higher ones begin first, then earlier ones
     ownership: bool = False  # whether reports may tell it

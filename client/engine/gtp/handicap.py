@@ -97,5 +97,3 @@ def _count(words: list[str], command: str) -> int:
 def _need_empty_board(session: Session) -> None:
     if not session.position.is_empty:
         raise GtpError("Board is not empty")
-
-
