@@ -112,7 +112,7 @@ class _Reporter:
         return self.line()
 
     def line(self) -> str | None:
-        """The report; None before the first visit."""
+        """The report; None before the first visit, and where there is nothing to tell."""
         session, wanted = self._session, self._wanted
         rules = session.game.rules
         options = ReportOptions(
@@ -126,7 +126,7 @@ class _Reporter:
         if report is None:
             return None
         seen = seen_by(report, viewer(session.settings.perspective, self._colour))
-        return info_line(seen, wanted, self._form)
+        return info_line(seen, wanted, self._form) or None
 
 
 Analysis = Callable[[Session, list[str]], Stream]
