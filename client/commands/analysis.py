@@ -120,7 +120,7 @@ def run(options: argparse.Namespace, lines: Iterable[bytes] | None = None, outpu
     return 0
 
 
-def serve(engine: AnalysisEngine, requests: InputQueue, quit_without_waiting: bool) -> None:
+def serve(engine: AnalysisEngine, requests: InputQueue[bytes], quit_without_waiting: bool) -> None:
     """Take what has arrived and search, in turn, until the end of input and of what was asked before."""
     waits: AbstractContextManager[None] = announced(LOADING)
     while requests.is_open or (engine.is_busy and not quit_without_waiting):

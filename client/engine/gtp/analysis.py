@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from client.engine.analysis_answer import viewer
-from client.engine.gtp.analyze_words import Wanted, parse_wanted
+from client.engine.gtp.analyze_words import Wanted, avoided, parse_wanted
 from client.engine.gtp.info import Form, info_line
 from client.engine.gtp.moves import Decision, decide, play_decision
 from client.engine.gtp.protocol import Interrupted, Lines, Stream
@@ -16,8 +16,11 @@ from client.engine.gtp.thinking import analysis_parameters, ponder_if_wanted, qu
 from client.engine.queries import Ticket
 from client.search.limits import Limits
 from client.search.report import ReportOptions, seen_by
+from client.search.root_moves import maps_to_itself
 from common.go.rules import Scoring
+from common.go.symmetry import board_symmetries
 
+IDENTITY: Final = 0
 _REST_S: Final = 0.01
 """Between two looks at the clock when a tree is full."""
 
@@ -55,7 +58,14 @@ def _cancellable(lines: Lines) -> Lines:
 
 
 def _analysis(session: Session, colour: int, wanted: Wanted, form: Form) -> Lines:
-    query = query_of(session, colour, analysis_parameters(session), Limits(), ownership=wanted.any_ownership)
+    query = query_of(
+        session,
+        colour,
+        analysis_parameters(session),
+        Limits(),
+        ownership=wanted.any_ownership,
+        avoid=avoided(wanted, session.position.size),
+    )
     ticket = session.ask(query)
     reporter = _Reporter(session, ticket, colour, wanted, form)
     try:
@@ -72,7 +82,7 @@ def _analysis(session: Session, colour: int, wanted: Wanted, form: Form) -> Line
 def _move_analysis(session: Session, wanted: Wanted, form: Form, *, plays: bool) -> Lines:
     """Reports, one at least, and the move."""
     colour = session.game.to_move if wanted.colour is None else wanted.colour
-    deciding = decide(session, colour, ownership=wanted.any_ownership)
+    deciding = decide(session, colour, ownership=wanted.any_ownership, avoid=avoided(wanted, session.position.size))
     reporter: _Reporter | None = None
     decision: Decision | None = None
     while decision is None:
@@ -115,18 +125,31 @@ class _Reporter:
         """The report; None before the first visit, and where there is nothing to tell."""
         session, wanted = self._session, self._wanted
         rules = session.game.rules
+        unlisted_points = frozenset(
+            each.point for each in avoided(wanted, session.position.size) if each.colour == self._colour
+        )
         options = ReportOptions(
             pv_length=1 + session.settings.analysis_pv_length,
             min_moves=wanted.min_moves,
             cut_at_phase_end=session.settings.prevent_cleanup_phase and rules.scoring == Scoring.TERRITORY,
             ownership=wanted.ownership or wanted.ownership_stdev,
             moves_ownership=wanted.any_moves_ownership,
+            symmetries=_symmetries(session),
+            unlisted=unlisted_points,
         )
         report = session.queries.report(self._ticket, options)
         if report is None:
             return None
         seen = seen_by(report, viewer(session.settings.perspective, self._colour))
         return info_line(seen, wanted, self._form) or None
+
+
+def _symmetries(session: Session) -> tuple[int, ...]:
+    """Of which the root searches one move each, and that leave the present board as it is."""
+    if not session.search.root_symmetry_pruning:
+        return (IDENTITY,)
+    state = session.game.state
+    return tuple(code for code in board_symmetries(*session.position.size) if maps_to_itself(state, code))
 
 
 Analysis = Callable[[Session, list[str]], Stream]

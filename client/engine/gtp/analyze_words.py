@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from client.engine.gtp.protocol import GtpError
 from client.engine.gtp.words import colour_of, is_colour, number, point_of_word, shown, whole_number
+from client.search.guidance import Avoided, all_but
 
 _CENTISECONDS: Final = 100.0
 _MOST_MOVES: Final = 1_000_000_000
@@ -93,6 +94,14 @@ def _parse(words: list[str], size: tuple[int, int], is_lz: bool) -> Wanted:
             setattr(wanted, name, read(rest.pop(0)))
     _check(wanted)
     return wanted
+
+
+def avoided(wanted: Wanted, size: tuple[int, int]) -> tuple[Avoided, ...]:
+    """The moves that are not to be tried: those named, and all but those allowed."""
+    named = [Avoided(each.colour, point, each.until_depth) for each in wanted.avoid for point in each.points]
+    for each in wanted.allow:
+        named += all_but(each.points, each.colour, *size, until_depth=each.until_depth)
+    return tuple(named)
 
 
 def _unknown(key: str) -> Any:

@@ -15,7 +15,7 @@ def benchmark(session: Session, words: list[str]) -> str:
         raise expected("one positive integer argument", "kata-benchmark", words)
     colour = session.game.to_move
     limits = Limits(visits=visits)
-    query = query_of(session, colour, genmove_parameters(session, colour), limits, is_of_game=False)
+    query = query_of(session, colour, genmove_parameters(session), limits, is_of_game=False)
     began = session.clock()
     ticket = session.ask(query)
     session.finish(ticket)

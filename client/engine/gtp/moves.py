@@ -15,6 +15,7 @@ from client.engine.gtp.session import Session
 from client.engine.gtp.thinking import ponder_if_wanted, think
 from client.engine.gtp.words import colour_of, expected
 from client.engine.queries import Ticket
+from client.search.guidance import Avoided
 from client.search.report import ReportOptions, seen_by
 from common.go.points import to_vertex
 
@@ -60,10 +61,12 @@ def search_cancellable(session: Session, words: list[str]) -> Stream:
     return Stream(_cancellable(decide(session, _colour(words, "kata-search_cancellable"))), is_list=False)
 
 
-def decide(session: Session, colour: int, *, ownership: bool = False) -> Generator[Ticket, None, Decision]:
+def decide(
+    session: Session, colour: int, *, ownership: bool = False, avoid: tuple[Avoided, ...] = ()
+) -> Generator[Ticket, None, Decision]:
     """Search for a move and decide on it; yields the running search after every round. Nothing is played."""
     began = session.clock()
-    ticket = yield from think(session, colour, ownership=ownership)
+    ticket = yield from think(session, colour, ownership=ownership, avoid=avoid)
     assert ticket.result is not None
     assert ticket.point is not None
     point = friendly_or_cleaning(session, colour, ticket.point)

@@ -143,7 +143,7 @@ def _is_worth_nothing(session: Session, colour: int, point: int, visits: int) ->
 def _after(session: Session, colour: int, point: int, visits: int) -> Ticket:
     game = session.game.copy()
     game.play(point, colour, tolerant=True)
-    parameters = genmove_parameters(session, opponent(colour))
+    parameters = genmove_parameters(session)
     query = query_of(session, opponent(colour), parameters, Limits(visits=visits), is_of_game=False)
     ticket = session.ask(replace(query, game=game))
     session.finish(ticket)
@@ -151,7 +151,7 @@ def _after(session: Session, colour: int, point: int, visits: int) -> Ticket:
 
 
 def _ownership(session: Session, colour: int, visits: int) -> npt.NDArray[np.float64] | None:
-    parameters = genmove_parameters(session, colour)
+    parameters = genmove_parameters(session)
     query = query_of(session, colour, parameters, Limits(visits=visits), is_of_game=False, ownership=True)
     ticket = session.ask(query)
     session.finish(ticket)

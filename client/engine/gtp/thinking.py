@@ -12,6 +12,7 @@ from client.engine.clock import byo_yomi, full_clock
 from client.engine.gtp.advantage import dynamic_advantage, handicap_points
 from client.engine.gtp.session import LINE, Session
 from client.engine.queries import Query, Ticket
+from client.search.guidance import Avoided, Guidance
 from client.search.limits import Limits, limits_of, playouts_in, pondering_limits, winning_factor
 from client.search.parameters import to_record
 from common.go.points import BLACK, WHITE
@@ -22,14 +23,12 @@ UNTIMED: Final = full_clock(byo_yomi(1.0, 5.0, 5))
 _RECKONED_EVERY_S: Final = 0.1
 
 
-def genmove_parameters(session: Session, colour: int) -> SearchParameters:
+def genmove_parameters(session: Session) -> SearchParameters:
     """Of searches that choose a move, or that prepare for the choice."""
-    settings, search = session.settings, session.search
-    sign = 1.0 if colour == WHITE else -1.0
-    changes: dict[str, bool | float] = {"anti_mirror": settings.genmove_anti_mirror}
-    if not session.parameters.is_given("playoutDoublingAdvantage"):
-        changes["playout_doubling_advantage"] = sign * session.advantage
-    return replace(search, **changes)  # type: ignore[arg-type]
+    search = replace(session.search, anti_mirror=session.settings.genmove_anti_mirror)
+    if session.parameters.is_given("playoutDoublingAdvantage"):
+        return search
+    return replace(search, playout_doubling_advantage=session.advantage, playout_doubling_advantage_pla=WHITE)
 
 
 def analysis_parameters(session: Session) -> SearchParameters:
@@ -50,8 +49,10 @@ def query_of(
     *,
     is_of_game: bool = True,
     ownership: bool = False,
+    avoid: tuple[Avoided, ...] = (),
 ) -> Query:
     """The present position for ``colour``; ``is_of_game``: in the tree that follows the game."""
+    turns = (*session.game.start.moves, *session.game.moves)
     return Query(
         game=session.game,
         parameters=to_record(parameters),
@@ -59,22 +60,25 @@ def query_of(
         colour=colour,
         draw_white_wins=parameters.draw_equivalent_wins_for_white,
         limits=limits,
+        guidance=Guidance(avoid=avoid, turns=turns),
         line=LINE if is_of_game else None,
         ownership=ownership,
     )
 
 
-def think(session: Session, colour: int, *, ownership: bool = False) -> Generator[Ticket, None, Ticket]:
+def think(
+    session: Session, colour: int, *, ownership: bool = False, avoid: tuple[Avoided, ...] = ()
+) -> Generator[Ticket, None, Ticket]:
     """Search for a move of ``colour`` within its limits and time; yields the running search after every round.
 
     Whoever closes the generator, or throws into it, ends the search.
     """
     session.advantage = _present_advantage(session)
-    parameters = genmove_parameters(session, colour)
+    parameters = genmove_parameters(session)
     factor = _winning_factor(session, colour)
     limits = limits_of(parameters).scaled(factor)
     began = session.clock()
-    ticket = session.ask(query_of(session, colour, parameters, limits, ownership=ownership))
+    ticket = session.ask(query_of(session, colour, parameters, limits, ownership=ownership, avoid=avoid))
     timer = _Timer(session, ticket, colour, factor, began)
     try:
         while not ticket.is_finished:
@@ -163,6 +167,5 @@ def ponder_if_wanted(session: Session) -> None:
     game = session.game
     if not session.settings.pondering or game.finished:
         return
-    # the advantage is of the engine's own colour, whoever is to move
-    parameters = genmove_parameters(session, game.to_move)
+    parameters = genmove_parameters(session)
     session.ponder(query_of(session, game.to_move, parameters, pondering_limits(session.settings)))
