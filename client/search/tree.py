@@ -94,7 +94,6 @@ SEARCH: Final = np.dtype(
         ("num_nodes", np.int32),
         ("num_edges", np.int32),
         ("turn", np.int32),  # turn number of the root, for temperatures
-        ("playouts_left", np.float64),  # what a clock lets hope for besides ``visits_limit``; infinity without one
         ("advantage_player", np.int8),  # whose playout doubling advantage it is; EMPTY if there is none
         ("hint", np.int16),  # position, or NO_POSITION
         ("rescales_avoided", np.bool_),  # the root's policy is that of the moves that are not avoided
