@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, get_args, get_type_hints
 
 from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.go.rules import MAX_KOMI, Ko, Scoring, Tax
-from common.parameter_kinds import BOOLEAN, SIZE_PAIR, Key, half_points, integer, member, number, several
+from common.parameter_kinds import BOOLEAN, COLOUR, SIZE_PAIR, Key, half_points, integer, member, number, several
 
 UNLIMITED: Final = 2**50
 FOREVER: Final = 1e20
@@ -82,6 +82,9 @@ class SearchParameters:
     policy_optimism: Annotated[float, Key("policyOptimism", _PROBABILITY)] = 0.0
     root_policy_optimism: Annotated[float, Key("rootPolicyOptimism", _PROBABILITY)] = 0.0
     playout_doubling_advantage: Annotated[float, Key("playoutDoublingAdvantage", number(-3, 3))] = 0.0
+    playout_doubling_advantage_pla: Annotated[int | None, Key("playoutDoublingAdvantagePla", COLOUR)] = (
+        None  # of the side searched for
+    )
     ignore_pre_root_history: Annotated[bool, Key("ignorePreRootHistory", BOOLEAN)] = False
     ignore_all_history: Annotated[bool, Key("ignoreAllHistory", BOOLEAN)] = False
     # -- the root (4.4, 5) --
@@ -90,6 +93,8 @@ class SearchParameters:
         float, Key("rootDirichletNoiseTotalConcentration", number(0.001, 1e4))
     ] = 10.83
     root_dirichlet_noise_weight: Annotated[float, Key("rootDirichletNoiseWeight", _PROBABILITY)] = 0.25
+    # ours alone: KataGo's noise is always shaped
+    root_dirichlet_noise_shaped: Annotated[bool, Key("rootDirichletNoiseShaped", BOOLEAN)] = True
     root_policy_temperature: Annotated[float, Key("rootPolicyTemperature", number(0.01, 100))] = 1.0
     root_policy_temperature_early: Annotated[
         float,

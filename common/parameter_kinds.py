@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any, Final
 
+from common.go.basics import BLACK, WHITE
+
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _INTEGER: Final = re.compile(r"[+-]?\d{1,20}")
 
@@ -119,6 +121,16 @@ def choice(enum: type[StrEnum]) -> Kind:
             raise ValueError(f"{text!r} is none of {', '.join(enum)}") from None
 
     return Kind(read, str)
+
+
+def _read_colour(text: str) -> int:
+    colours = {"black": BLACK, "b": BLACK, "white": WHITE, "w": WHITE}
+    if text.lower() not in colours:
+        raise ValueError(f"{text!r} is neither BLACK nor WHITE")
+    return colours[text.lower()]
+
+
+COLOUR: Final = Kind(_read_colour, lambda value: "WHITE" if value == WHITE else "BLACK")
 
 
 def _read_size(text: str) -> tuple[int, int]:

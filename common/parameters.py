@@ -94,23 +94,12 @@ class MatchConfig:
 # --------------------------------------------------------------------------------------------------------------------
 
 PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
-    "futileVisitsThreshold": (0.0,),
     "useGraphSearch": (False,),
     "subtreeValueBiasFactor": (0.0,),
-    "policyOptimism": (0.0,),
-    "rootPolicyOptimism": (0.0,),
-    "playoutDoublingAdvantage": (0.0,),
-    "ignorePreRootHistory": (False,),
-    "ignoreAllHistory": (False,),
-    "rootSymmetryPruning": (False,),
-    "rootEndingBonusPoints": (0.0,),
-    "rootPruneUselessMoves": (False,),
-    "wideRootNoise": (0.0,),
     "conservativePass": (False,),
     "fillDameBeforePass": (False,),
     "enablePassingHacks": (False,),
     "enableMorePassingHacks": (False,),
-    "antiMirror": (False,),
     "komiAuto": (False,),
     "handicapProb": (0.0,),
     "numExtraBlackFixed": (),
@@ -139,6 +128,9 @@ _MATCH_PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
     "initGamesWithPolicy": (False,),
     "clearBotBeforeSearch": (False,),
 }
+
+ENGINE_ROOT_OPTIMISM: Final = 0.2
+"""Most of rootPolicyOptimism in an engine whose text does not give it (search.md 15)."""
 
 REFUSED_KEYS: Final = ("startPosesFromSgfDir", "startPosesProb", "hintPosesDir", "hintPosesProb")
 """Keys that name files of the machine that plays; never taken from a text."""
@@ -275,6 +267,9 @@ def parse_engine(kind: type[_Parameters], *, overrides: str = "") -> tuple[Searc
     reader.finish(refuse_unknown=True)
     assert search is not None
     assert settings is not None
+    if "rootPolicyOptimism" not in reader.entries:  # silence means another thing to an engine than under a server
+        optimism = min(search.policy_optimism, ENGINE_ROOT_OPTIMISM)
+        search = dataclasses.replace(search, root_policy_optimism=optimism)
     return search, settings
 
 

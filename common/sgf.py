@@ -64,12 +64,16 @@ class SgfError(ValueError):
 # --------------------------------------------------------------------------------------------------------------------
 
 
-def write(record: GameRecord) -> str:
-    """One line without its end, in KataGo's order of properties; other programs read it too."""
+def write(record: GameRecord, *, plain_rules: bool = False) -> str:
+    """One line without its end, in KataGo's order of properties; other programs read it too.
+
+    ``plain_rules``: rules that have a name are told by it, which more programs know.
+    """
+    rules = record.rules.sgf_name if plain_rules else record.rules.to_short(komi=False)
     size = f"{record.x_size}" if record.x_size == record.y_size else f"{record.x_size}:{record.y_size}"
     parts = [
         f"(;FF[4]GM[1]SZ[{size}]PB[{_escaped(record.black_name)}]PW[{_escaped(record.white_name)}]",
-        f"HA[{record.handicap}]KM[{komi_text(record.rules.komi)}]RU[{record.rules.to_short(komi=False)}]",
+        f"HA[{record.handicap}]KM[{komi_text(record.rules.komi)}]RU[{rules}]",
     ]
     if record.result is not None:
         parts.append(f"RE[{_escaped(record.result)}]")

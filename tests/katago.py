@@ -8,7 +8,6 @@ and what KataGo 1.17.2 (CPU) answered about our trained net are in ``tests/fixtu
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import math
 import os
@@ -16,21 +15,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from client.engine.gtp_commands import Engine, GtpSettings
-from client.engine.gtp_protocol import serve
-from client.engine.gtp_search import EngineSearch
-from client.networks import network_of
-from common.parameters import parse_engine
 from common.precision import Precision
 from nets.evaluation.evaluator import load_evaluator
 from tests import FIXTURES
+from tests.client.engine.gtp.talking import make_session, spoken
 
 VARIABLE = "TENGEN_KATAGO"
 RECORDED = FIXTURES / "katago"
@@ -88,22 +82,18 @@ def ask_katago(program: Path, net: Path, conversations: Sequence[Sequence[str]])
 
 def ask_tengen(net: Path, conversations: Sequence[Sequence[str]]) -> list[str]:
     """The same of our engine, in float32."""
-    parameters, settings = parse_engine(GtpSettings, overrides="maxVisits=2,preventCleanupPhase=false")
-    settings = replace(settings, assume_black_moves_are_handicap=False)
-    search = EngineSearch(
-        network_of(str(net)),
-        lambda network, length: load_evaluator(
+    session = make_session(
+        str(net),
+        "maxVisits=2,preventCleanupPhase=false,assumeMultipleStartingBlackMovesAreHandicap=false",
+        load=lambda network, length: load_evaluator(
             network.path, length=length, device="cpu", threads=1, precision=Precision.FLOAT32
         ),
-        parameters,
-        seed=1,
     )
-    output = io.StringIO()
     try:
-        serve(Engine(settings, search).commands, [line for lines in conversations for line in lines], output)
+        output = spoken(session, *(line for lines in conversations for line in lines))
     finally:
-        search.close()
-    return _last_answers(output.getvalue(), conversations)
+        session.queries.close()
+    return _last_answers(output, conversations)
 
 
 def _last_answers(output: str, conversations: Sequence[Sequence[str]]) -> list[str]:

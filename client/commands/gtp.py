@@ -1,6 +1,7 @@
 """``python -m client gtp``: a Go engine for graphical programs and for matches, on stdin and stdout.
 
-Only the command line; the commands are in `client.engine.gtp_commands`.
+Only the command line, which takes KataGo's options with one dash and ours with two; the commands are in
+`client.engine.gtp.table`. Specification: engine.md, part A.
 """
 
 from __future__ import annotations
@@ -8,30 +9,62 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Iterable
-from typing import TextIO
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, TextIO
 
 from client.commands.local import add_precision
-from client.engine.gtp_commands import Engine, GtpSettings
-from client.engine.gtp_protocol import GtpError, any_bytes, lines_of, serve
-from client.engine.gtp_search import EngineSearch
+from client.engine.gtp.protocol import any_bytes, lines_of, serve
+from client.engine.gtp.session import SLOTS, Session
+from client.engine.gtp.settings import Parameters
+from client.engine.gtp.table import commands_of
+from client.engine.input_queue import InputQueue
+from client.engine.queries import Queries, capacity_within
 from client.networks import Loader, Network, evaluator_loader, network_of
+from common import config_text
 from common.arguments import seed, threads
-from common.config_text import ConfigError
+from common.config_text import ConfigError, Entry
 from common.interrupts import interrupts_end_the_program
-from common.parameters import parse_engine
-from nets.evaluation.batch import Evaluator, EvaluatorError
+from common.parameters import CONFIGS
+from common.progress import announced
+from common.text_files import TextError, read_text
+from common.wire import CLIENT_VERSION
+from nets.evaluation.batch import Evaluator
 from nets.files.katago_file import NetFileError, read_net
+
+LOADING: Final = "loading the network and compiling, which takes a minute or two at the first start"
+_HELP: Final = f"""Settings are read from gtp.cfg, which comes with Tengen and says what is set by default
+({CONFIGS / "gtp.cfg"}), the files of -config over it, and -override-config over both. Keys that are not known are told
+on stderr and passed over. Lizzie needs gtpName = KataGo."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--model", required=True, metavar="FILE", help="network file, or random for none")
+    parser.epilog = _HELP
+    parser.add_argument("-model", "--model", required=True, metavar="FILE", help="network file, or random for none")
     parser.add_argument(
+        "-config",
+        "--config",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="settings that differ from gtp.cfg; several files are laid over each other",
+    )
+    parser.add_argument(
+        "-override-config",
         "--override-config",
-        default="",
+        action="append",
+        default=[],
         metavar="KEY=VALUE,…",
-        help="settings by KataGo's names, such as maxVisits=400,preventCleanupPhase=false",
+        help="settings by KataGo's names, such as maxVisits=400,preventCleanupPhase=false; may be repeated",
+    )
+    parser.add_argument("-override-version", "--override-version", metavar="TEXT", help="answer of the command version")
+    parser.add_argument(
+        "-human-model",
+        "--human-model",
+        metavar="FILE",
+        help="passed over with a warning: nets that imitate people are not played",
     )
     parser.add_argument("--device", default="cpu", help="cpu, or cuda with a number as in cuda:0 (default cpu)")
     parser.add_argument(
@@ -44,33 +77,81 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, lines: Iterable[str] | None = None, output: TextIO | None = None) -> int:
     """Answer commands until ``quit``; returns the exit code."""
     with interrupts_end_the_program():
-        lines = lines if lines is not None else lines_of(any_bytes(sys.stdin))
-        return _run(options, lines, any_bytes(output if output is not None else sys.stdout))
-
-
-def _run(options: argparse.Namespace, lines: Iterable[str], output: TextIO) -> int:
-    try:
-        search_parameters, settings = parse_engine(GtpSettings, overrides=options.override_config)
-        network = network_of(options.model)
-        if network.path is not None:
-            read_net(network.path)  # a bad file is told now, not at the first move; an evaluator would take longer
-    except (ConfigError, NetFileError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    drawn = options.seed if options.seed is not None else random.SystemRandom().getrandbits(63)
-    load = evaluator_loader(options.device, options.threads, options.use_fp16 or settings.use_fp16)
-    search = EngineSearch(network, lambda network, length: _loaded(load, network, length), search_parameters, drawn)
-    try:
-        engine = Engine(settings, search)
-        serve(engine.commands, lines, output)
-    finally:
-        search.close()
+        try:
+            parameters = Parameters(*_layers(options))
+            network = network_of(options.model)
+            models = [_facts_of(network, options, parameters)]  # a bad file is told now, not at the first move
+        except (ConfigError, TextError, NetFileError, OSError) as error:
+            _log(str(error))
+            return 2
+        for warning in parameters.config.warnings:
+            _log(f"warning: {warning}")
+        if options.human_model is not None:
+            _log("warning: -human-model is passed over: nets that imitate people are not played")
+        queries = _queries(network, options, parameters)
+        session = Session(
+            parameters,
+            queries,
+            models=models,
+            seed=options.seed if options.seed is not None else random.SystemRandom().getrandbits(63),
+            version=options.override_version or f"{CLIENT_VERSION}+{network.name}",
+        )
+        try:
+            source = InputQueue(lines if lines is not None else _standard_input())
+            serve(commands_of(session), source, any_bytes(output if output is not None else sys.stdout), session)
+        finally:
+            queries.close()
     return 0
 
 
-def _loaded(load: Loader, network: Network, length: int) -> Evaluator:
-    """GtpError if the network cannot be evaluated here, in words for the person at the program."""
-    try:
-        return load(network, length)
-    except EvaluatorError as error:
-        raise GtpError(str(error)) from error
+def _layers(options: argparse.Namespace) -> list[Mapping[str, Entry]]:
+    """Entries of the files and of the command line, the later ones over the earlier."""
+    layers: list[Mapping[str, Entry]] = []
+    for path in options.config:
+        try:
+            layers.append(config_text.parse(read_text(path)))
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from None
+    return layers + [config_text.parse_overrides(text) for text in options.override_config]
+
+
+def _queries(network: Network, options: argparse.Namespace, parameters: Parameters) -> Queries:
+    settings = parameters.config.settings
+    load = evaluator_loader(options.device, options.threads, options.use_fp16 or settings.use_fp16)
+    capacity = capacity_within(settings.tree_memory * 1e9, SLOTS)
+    leaves = parameters.config.search.num_search_threads
+    return Queries(network, _announced(load), slots=SLOTS, leaves=leaves, capacity=capacity)
+
+
+def _announced(load: Loader) -> Loader:
+    """The loader, which says what it does when that takes long."""
+
+    def announcing(network: Network, length: int) -> Evaluator:
+        with announced(LOADING):
+            return load(network, length)
+
+    return announcing
+
+
+def _facts_of(network: Network, options: argparse.Namespace, parameters: Parameters) -> dict[str, Any]:
+    """What ``kata-get-models`` tells of the network; NetFileError if its file is bad."""
+    net = read_net(network.path) if network.path is not None else None
+    precision = options.use_fp16 or parameters.config.settings.use_fp16
+    return {
+        "name": options.model,
+        "internalName": net.name if net is not None else network.name,
+        "maxBatchSize": parameters.config.search.num_search_threads,
+        "usesHumanSLProfile": False,
+        "usingFP16": str(precision),
+        "version": net.version if net is not None else 0,
+    }
+
+
+def _log(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def _standard_input() -> Iterable[str]:
+    """The lines of stdin, through a buffer of our own: the interpreter waits for its own at the end."""
+    return lines_of(open(sys.stdin.fileno(), encoding="utf-8", errors="surrogateescape", closefd=False))

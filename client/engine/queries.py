@@ -24,18 +24,20 @@ from typing import Any, Final
 import numpy as np
 
 from client.networks import Loader, Network
+from client.search.guidance import NO_GUIDANCE, Guidance
 from client.search.limits import LEAST_TIMED_PLAYOUTS, Limits
 from client.search.pool import SearchPool, SearchResult
 from client.search.report import Report, ReportOptions
 from client.search.reporter import DEFAULT, Reporter
 from common.go.game import Game
-from common.go.points import PASS, WHITE, opponent
+from common.go.points import PASS, opponent
 from common.go.rules import Scoring
 from common.go.start import GameStart, PlayerView, Stone
 from common.go.state import History, State
 from common.parameter_classes import FOREVER
 from nets.evaluation.batch import Evaluator
 
+NO_LIMITS: Final = Limits()
 NODE_BYTES: Final = 2900
 """Memory of one node of a tree for the largest board, ownership included (client.search.tree)."""
 
@@ -54,7 +56,8 @@ class Query:
     seed: int  # 64 bits that fix every random draw
     colour: int | None = None  # who moves; None: whose turn it is
     draw_white_wins: float = 0.5  # what a draw is worth for White, in wins
-    limits: Limits = Limits()
+    limits: Limits = NO_LIMITS
+    guidance: Guidance = NO_GUIDANCE
     line: Hashable = None  # keeps the tree for the next query of the same name; None: nothing is kept
     priority: int = 0  # higher ones begin first, then earlier ones
     ownership: bool = False  # whether reports may tell it
@@ -376,7 +379,6 @@ class Queries:
         held.ticket, held.line, held.tree = ticket, query.line, ticket._tree
         ticket._place = trees, slot
         ticket._deadline = self._clock() + query.limits.seconds
-        ticket.kept_visits = trees.pool.visits(slot)
         trees.pool.start(
             slot,
             ticket._state,
@@ -387,7 +389,9 @@ class Queries:
             seed=query.seed,
             first_turn=query.game.start.first_turn,
             keep_tree=True,
+            guidance=query.guidance,
         )
+        ticket.kept_visits = trees.pool.visits(slot)
         return True
 
     def _trees_for(self, query: Query) -> _Trees:
@@ -453,14 +457,8 @@ class Queries:
 
 
 def _tree_of(query: Query, state: State) -> _Tree:
-    """What a tree of the query's search is for.
-
-    The playout doubling advantage is compared as White's, since the record says it for the player to move.
-    """
-    record = query.parameters.copy()
-    if int(state["to_move"]) != WHITE:
-        record["playout_doubling_advantage"] = -record["playout_doubling_advantage"]
-    parameters: Any = record.item()
+    """What a tree of the query's search is for."""
+    parameters: Any = query.parameters.item()
     return _Tree(
         start=query.game.start,
         prevents_cleanup=query.game.prevents_cleanup,

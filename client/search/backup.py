@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from client.search.select import edge_weight, sign_of
-from client.search.tree import EVALUATED, NO_EDGE, Scratch
+from client.search.tree import NO_EDGE, Scratch
 from client.search.values import NUM_VALUES
 from client.search.weights import prune_noise, reweight
 from common.kernels import njit
@@ -29,7 +29,7 @@ def recompute(
 ) -> None:
     """Set all averages of node ``index`` of one slot; its visits are the caller's business.
 
-    ``student`` is `client.search.weights.student_table`. A node where the game is over counts its outcome once per
+    ``student`` is `client.search.weights.student_table`. A node without children counts its own evaluation once per
     visit.
     """
     node = nodes[index]
@@ -89,7 +89,7 @@ def weigh_children(
 
 @njit(cache=True, nogil=True)
 def _set_to_own(node: np.void) -> None:
-    times = 1 if node["status"] == EVALUATED else node["visits"]
+    times = node["visits"]  # where the game is over, or every move avoided, each playout counts the same again
     own_weight = node["own_weight"]
     node["weight"] = own_weight * times
     node["weight_sq"] = own_weight * own_weight * times

@@ -14,6 +14,7 @@ from client.search.tree import (
     EVALUATED,
     NO_EDGE,
     NO_NODE,
+    NO_POSITION,
     NODE,
     ROOT,
     SEARCH,
@@ -44,7 +45,12 @@ def new_forest(slots: int, capacity: int, length: int, *, ownership: bool = Fals
         histories=new_histories(slots),
         raw_policies=np.zeros((slots, positions), np.float32),
         generators=new_generators(slots),
+        avoid_until=np.zeros((slots, 2, positions), np.int16),
+        candidates=np.ones((slots, positions), np.bool_),
+        root_ownership=np.zeros((slots, positions - 1), np.float32),
+        ending_points=np.zeros((slots, positions)),
     )
+    forest.searches["hint"] = NO_POSITION
     for slot in range(slots):
         clear_tree(forest, slot)
     return forest
@@ -102,6 +108,42 @@ def clear_tree(forest: Forest, slot: int) -> None:
 
 
 @njit(cache=True, nogil=True)
+def drop_root_edges(forest: Forest, slot: int) -> bool:
+    """Unlink the root's children whose moves are illegal or no candidates; False if there are none.
+
+    The root keeps the visits of those that stay and one of its own. What was below stays in the way until
+    `keep_subtree`.
+    """
+    search = forest.searches[slot]
+    root = forest.nodes[slot, ROOT]
+    edges = forest.edges[slot]
+    dropped = False
+    last = NO_EDGE
+    visits = 1
+    e = root["first_edge"]
+    while e != NO_EDGE:
+        following = edges[e]["next_edge"]
+        position = edges[e]["position"]
+        is_candidate = not search["limits_root"] or forest.candidates[slot, position]
+        if is_candidate and forest.raw_policies[slot, position] >= 0.0:
+            visits += edges[e]["visits"]
+            last = e
+        else:
+            dropped = True
+            root["num_edges"] -= 1
+            if last == NO_EDGE:
+                root["first_edge"] = following
+            else:
+                edges[last]["next_edge"] = following
+        e = following
+    if dropped:
+        root["last_edge"] = last
+        root["visits"] = visits
+        root["next_position"] = UNKNOWN_POSITION
+    return dropped
+
+
+@njit(cache=True, nogil=True)
 def _mark_subtree(
     forest: Forest, slot: int, top: int, new_node_index: npt.NDArray[np.int32], new_edge_index: npt.NDArray[np.int32]
 ) -> None:
@@ -138,10 +180,15 @@ def _mark_subtree(
 
 
 @njit(cache=True, nogil=True)
-def _keep_subtree(
+def keep_subtree(
     forest: Forest, slot: int, top: int, new_node_index: npt.NDArray[np.int32], new_edge_index: npt.NDArray[np.int32]
 ) -> None:
-    """Move the subtree of ``top`` to the front of the slot, everything else being forgotten."""
+    """Move the subtree of ``top`` to the front of the slot, everything else being forgotten.
+
+    Args:
+        new_node_index: int32 [N], working space.
+        new_edge_index: int32 [N], working space.
+    """
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
     search = forest.searches[slot]
@@ -201,7 +248,7 @@ def promote_child(
     if e == NO_EDGE or forest.nodes[slot, edges[e]["child"]]["status"] != EVALUATED:
         clear_tree(forest, slot)
         return False
-    _keep_subtree(forest, slot, edges[e]["child"], new_node_index, new_edge_index)
+    keep_subtree(forest, slot, edges[e]["child"], new_node_index, new_edge_index)
     for position_kept in range(forest.priors.shape[2]):
         forest.raw_policies[slot, position_kept] = forest.priors[slot, ROOT, position_kept]
     return True

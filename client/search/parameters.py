@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from common.go.basics import EMPTY
 from common.parameters import SearchParameters
 
 SEARCH_PARAMETERS: Final = np.dtype(
@@ -43,6 +44,12 @@ SEARCH_PARAMETERS: Final = np.dtype(
         ("root_fpu_reduction_max", np.float64),
         ("root_fpu_loss_prop", np.float64),
         ("root_desired_per_child_visits_coeff", np.float64),
+        ("root_ending_bonus_points", np.float64),
+        ("root_prune_useless_moves", np.bool_),
+        ("root_symmetry_pruning", np.bool_),
+        ("futile_visits_threshold", np.float64),
+        ("wide_root_noise", np.float64),
+        ("anti_mirror", np.bool_),
         # -- backing up --
         ("value_weight_exponent", np.float64),
         ("use_noise_pruning", np.bool_),
@@ -53,7 +60,8 @@ SEARCH_PARAMETERS: Final = np.dtype(
         ("uncertainty_exponent", np.float64),
         ("uncertainty_max_weight", np.float64),
         # -- what the net is told --
-        ("playout_doubling_advantage", np.float64),  # of the player to move at the root; the other sees its negative
+        ("playout_doubling_advantage", np.float64),  # the other player is told its negative
+        ("playout_doubling_advantage_pla", np.int8),  # whose it is; EMPTY: of the player to move at the root
         ("ignore_pre_root_history", np.bool_),
         ("ignore_all_history", np.bool_),
         # -- policy --
@@ -64,6 +72,7 @@ SEARCH_PARAMETERS: Final = np.dtype(
         ("root_noise_enabled", np.bool_),
         ("root_dirichlet_noise_total_concentration", np.float64),
         ("root_dirichlet_noise_weight", np.float64),
+        ("root_dirichlet_noise_shaped", np.bool_),  # else spread evenly over the legal moves
         ("root_policy_temperature_early", np.float64),
         ("root_policy_temperature", np.float64),
         ("root_num_symmetries_to_sample", np.int64),
@@ -89,7 +98,8 @@ def to_record(parameters: SearchParameters) -> Any:
     assert names is not None
     record = np.zeros((), SEARCH_PARAMETERS)
     for name in names:
-        record[name] = getattr(parameters, name)
+        value = getattr(parameters, name)
+        record[name] = EMPTY if value is None else value  # no player
     return record[()]
 
 

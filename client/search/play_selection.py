@@ -15,7 +15,7 @@ import numpy.typing as npt
 from client.search.backup import MAX_SHARE_CUT
 from client.search.rng import choice
 from client.search.select import edge_weight, exploration_scale, selection_value, sign_of
-from client.search.tree import NO_EDGE
+from client.search.tree import NO_EDGE, NO_NODE
 from client.search.utility import utility_radius
 from client.search.values import NUM_VALUES
 from common.kernels import njit
@@ -34,12 +34,14 @@ class Children(NamedTuple):
     """Children of one node, or its legal moves if it has none: entries 0 … count - 1 of arrays of P entries."""
 
     positions: npt.NDArray[np.int32]
+    nodes: npt.NDArray[np.int32]  # the child, NO_NODE for a legal move
     visits: npt.NDArray[np.int32]  # through the edge
     priors: FloatArray
     weights: FloatArray  # through the edge
     weight_sqs: FloatArray  # through the edge
     utilities: FloatArray
     utility_sqs: FloatArray
+    bonuses: FloatArray  # utility that counts for the choice alone (`client.search.ending`)
     means: FloatArray  # [P, V] the child's averages, as `client.search.values.Values` names them
     values: FloatArray  # play-selection values, filled by `play_selection_values`
     lower_bounds: FloatArray  # utility - radius, player to move's view, filled by `apply_lcb`
@@ -50,12 +52,14 @@ def new_children(positions: int) -> Children:
     """Room for ``positions`` children."""
     return Children(
         positions=np.zeros(positions, np.int32),
+        nodes=np.zeros(positions, np.int32),
         visits=np.zeros(positions, np.int32),
         priors=np.zeros(positions),
         weights=np.zeros(positions),
         weight_sqs=np.zeros(positions),
         utilities=np.zeros(positions),
         utility_sqs=np.zeros(positions),
+        bonuses=np.zeros(positions),
         means=np.zeros((positions, NUM_VALUES)),
         values=np.zeros(positions),
         lower_bounds=np.zeros(positions),
@@ -81,6 +85,8 @@ def gather_children(
         edge = edges[e]
         child = nodes[edge["child"]]
         children.positions[count] = edge["position"]
+        children.nodes[count] = edge["child"]
+        children.bonuses[count] = 0.0
         children.visits[count] = edge["visits"]
         children.priors[count] = edge["prior"]
         children.weights[count] = edge_weight(edge, child)
@@ -97,6 +103,8 @@ def gather_children(
     for position in range(priors.shape[0]):
         if priors[position] >= 0.0:
             children.positions[count] = position
+            children.nodes[count] = NO_NODE
+            children.bonuses[count] = 0.0
             children.visits[count] = 0
             children.priors[count] = priors[position]
             children.weights[count] = 0.0
@@ -125,12 +133,13 @@ def best_child(children: Children, count: int) -> int:
 @njit(cache=True, nogil=True)
 def prune_to_hindsight(children: Children, count: int, best: int, scale: float, sign: float) -> None:
     """Leave every child but the best no more weight than PUCT would give it in hindsight (search.md 10.3)."""
-    limit = selection_value(sign, children.utilities[best], scale, children.priors[best], children.weights[best])
+    best_utility = children.utilities[best] + children.bonuses[best]
+    limit = selection_value(sign, best_utility, scale, children.priors[best], children.weights[best])
     for i in range(count):
         if i == best:
             continue
         prior = children.priors[i]
-        gap = limit - sign * children.utilities[i]
+        gap = limit - sign * (children.utilities[i] + children.bonuses[i])
         if prior < 0.0:
             children.values[i] = 0.0
         elif gap <= 0.0:
@@ -162,7 +171,7 @@ def _set_lower_bound(children: Children, i: int, sign: float, parameters: np.voi
     total = weight + prior_weight
     effective = total * total / (weight_sq + prior_weight * prior_weight)
     children.radii[i] = stdevs * math.sqrt((second - square) / effective)
-    children.lower_bounds[i] = sign * utility - children.radii[i]
+    children.lower_bounds[i] = sign * (utility + children.bonuses[i]) - children.radii[i]
 
 
 @njit(cache=True, nogil=True)

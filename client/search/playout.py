@@ -16,15 +16,19 @@ import numpy.typing as npt
 
 from client.search.backup import recompute
 from client.search.borrow import borrowed
+from client.search.ending import set_ending_points
 from client.search.grow import add_child
 from client.search.leaf import end_game, finish_evaluation, mix_ownership, store_evaluation, write_policy
+from client.search.mirror import lean_to_centre
 from client.search.rng import below
 from client.search.root import add_root_sample, next_root_symmetry, use_root_policy
+from client.search.root_select import select_by_rules
 from client.search.select import select_move
 from client.search.tree import (
     EVALUATED,
     FINISHED,
     NO_EDGE,
+    NO_POSITION,
     PENDING,
     ROOT,
     RUNNING,
@@ -41,7 +45,7 @@ from common.features import FeatureOptions, encode
 from common.go.board import copy_state
 from common.go.history import rewind
 from common.go.play import legal_points, play
-from common.go.points import PASS, STRIDE, point_of
+from common.go.points import EMPTY, PASS, STRIDE, point_of
 from common.go.state import NUM_RECENT
 from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
@@ -54,7 +58,7 @@ NOT_FINITE: Final = -1
 
 @njit(cache=True, nogil=True)
 def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scratch, context: Context) -> int:
-    """Play from the root down to the first node that is not EVALUATED; returns its status.
+    """Play from the root down to the first node that is not EVALUATED, or has no move left to take; its status.
 
     Leaves the leaf's position in ``scratch.state``, its keys in the HISTORY and the path in ``playouts``.
     """
@@ -68,9 +72,15 @@ def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scra
     playouts.slots[row] = slot
     playouts.nodes[row, 0] = ROOT
     nodes[ROOT]["virtual_losses"] += 1
+    rules_inside = forest.searches[slot]["rules_inside"]
     while nodes[index]["status"] == EVALUATED:
-        priors = forest.priors[slot, index]
-        edge, position = select_move(nodes, edges, priors, index, index == ROOT, forest.parameters[slot], scratch)
+        if rules_inside or index == ROOT:
+            edge, position = select_by_rules(forest, slot, index, depth, scratch, context)
+            if edge == NO_EDGE and position == NO_POSITION:
+                break
+        else:
+            priors = forest.priors[slot, index]
+            edge, position = select_move(nodes, edges, priors, index, forest.parameters[slot], scratch)
         if edge == NO_EDGE:
             edge = add_child(forest, slot, index, position)
         move: Any = np.int64(edges[edge]["position"])
@@ -93,7 +103,7 @@ def _feature_options(forest: Forest, slot: int, to_move: int, depth: int) -> Fea
     """What the net is told of a position ``depth`` turns below the root besides the position itself."""
     parameters = forest.parameters[slot]
     advantage = parameters["playout_doubling_advantage"]
-    if to_move != forest.states[slot]["to_move"]:
+    if to_move != forest.searches[slot]["advantage_player"]:
         advantage = -advantage
     turns = NUM_RECENT
     if parameters["ignore_all_history"]:
@@ -129,6 +139,11 @@ def _encode_leaf(
     parameters = forest.parameters[slot]
     at_root = index == ROOT
     inputs.optimism[row] = parameters["root_policy_optimism"] if at_root else parameters["policy_optimism"]
+    inputs.wants_ownership[row] = (
+        forest.ownership.shape[2] > 0
+        or forest.searches[slot]["mirroring"] != EMPTY
+        or (at_root and parameters["root_ending_bonus_points"] != 0.0)
+    )
     inputs.symmetry[row] = _next_symmetry(forest, slot, index)
     forest.nodes[slot, index]["status"] = PENDING
 
@@ -173,8 +188,9 @@ def _descend_slot(
 ) -> int:
     """Start playouts of one slot from batch row ``rows`` on; returns the rows filled then.
 
-    A playout that ends where the game does is backed up at once, but counts as a leaf while others are under way,
-    so that decided lines do not flood the statistics meanwhile. One that meets a node under evaluation is given up.
+    A playout that ends where the game does, or where every move is avoided, is backed up at once, but counts as a leaf
+    while others are under way, so that such lines do not flood the statistics meanwhile. One that meets a node under
+    evaluation is given up.
     """
     search = forest.searches[slot]
     history = forest.histories[slot]
@@ -185,7 +201,7 @@ def _descend_slot(
         if status == PENDING:
             _give_up(forest, playouts, rows)
             started = search["leaves"]
-        elif status == TERMINAL:
+        elif status in (TERMINAL, EVALUATED):
             _back_up(forest, playouts, rows, scratch, context)
             if search["pending"] > 0:
                 started += 1
@@ -251,12 +267,14 @@ def _expand_root(
     """
     slot: Any = np.int64(playouts.slots[row])
     root = forest.nodes[slot, ROOT]
-    finite = add_root_sample(forest, slot, playouts, row, outputs, scratch)
+    finite = add_root_sample(forest, slot, playouts, row, outputs, scratch, context.length)
     if forest.searches[slot]["samples_done"] < forest.parameters[slot]["root_num_symmetries_to_sample"]:
         root["status"] = UNEVALUATED
         root["virtual_losses"] -= 1
         return finite
     use_root_policy(forest, slot, scratch)
+    if forest.parameters[slot]["root_ending_bonus_points"] != 0.0:
+        set_ending_points(forest, slot, scratch, context.length)
     finish_evaluation(forest, slot, ROOT, context)
     if root["visits"] > 0:
         root["visits"] -= 1
@@ -278,6 +296,9 @@ def _expand_row(
     else:
         store_evaluation(node, outputs, row)
         mix_ownership(forest, slot, index, outputs, row, 1.0)
+        if forest.searches[slot]["mirroring"] != EMPTY:
+            pull = forest.searches[slot]["mirror_pull"]
+            lean_to_centre(node, forest.states[slot], outputs.ownership[row], pull, context.length)
         temperature = forest.parameters[slot]["nn_policy_temperature"]
         finite = write_policy(outputs.policy[row], playouts.legal[row], temperature, forest.priors[slot, index])
         finish_evaluation(forest, slot, index, context)

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from client.search.ending import gather_bonuses
 from client.search.grow import clear_tree, new_forest, promote_child
+from client.search.guidance import NO_GUIDANCE, Guidance, write_guidance
 from client.search.limits import is_decided, set_limits
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
@@ -31,6 +33,7 @@ from client.search.play_selection import (
 from client.search.playout import NOT_FINITE, descend_all, expand_all
 from client.search.rng import seed_generator
 from client.search.root import begin_search
+from client.search.root_moves import write_open_policy
 from client.search.root_policy import interpolate_by_turn, policy_entropy
 from client.search.tree import (
     EVALUATED,
@@ -127,10 +130,11 @@ class SearchPool:
         self.playouts = new_playouts(slots * leaves, max_visits, self.length)
         self.scratch = new_scratch(self.length)
         self.context = Context(self.length, leaves, evaluator.has_short_term_errors, score_table(), student_table())
-        self.batch: Batch = evaluator.new_batch(slots * leaves, ownership=ownership)
+        self.batch: Batch = evaluator.new_batch(slots * leaves)
         self._inputs = arrays_of(Inputs, self.batch)
         self._outputs = arrays_of(Outputs, self.batch)
         self._children = new_children(self.length**2 + 1)
+        self._open_policy = np.zeros(self.length**2 + 1, np.float32)
         self._finished = np.zeros(slots, np.int32)
         self._new_indices = np.zeros((2, max_visits), np.int32)
         self._rows = 0
@@ -153,6 +157,7 @@ class SearchPool:
         playouts: int = UNLIMITED,
         first_turn: int = 0,
         keep_tree: bool = False,
+        guidance: Guidance = NO_GUIDANCE,
     ) -> None:
         """Begin a search in a slot that is not running.
 
@@ -168,7 +173,9 @@ class SearchPool:
             playouts: of this search, at which it ends at the latest; like ``visits`` they become fewer after passes of
                 the opponent, if the parameters say so.
             first_turn: turn number of the first turn of the record, where the record starts in mid-game.
-            keep_tree: search on in the tree that `advance` left; its visits count.
+            keep_tree: search on in the tree that `advance` left; its visits count. A tree that was searched with
+                another hint, other moves to avoid or another player's advantage does not fit, and is cleared.
+            guidance: what is asked of this search beside its parameters.
 
         Raises:
             ValueError: the board does not fit the tensor, or ``visits`` the memory.
@@ -186,7 +193,9 @@ class SearchPool:
         self.forest.parameters[slot] = parameters
         seed_generator(self.forest.generators[slot], np.uint64(seed))
         turn = first_turn + int(state["turns"])
-        begin_search(self.forest, slot, turn, keep_tree, self.scratch, self.context)
+        is_other = write_guidance(self.forest, slot, guidance, self.length)
+        keeps = keep_tree and not is_other
+        begin_search(self.forest, slot, turn, keeps, self._new_indices, self.scratch, self.context)
         set_limits(
             self.forest.searches[slot],
             self.forest.nodes[slot, ROOT],
@@ -372,13 +381,21 @@ class SearchPool:
     def _fill_values(self, slot: int, lcb: bool | None, at_least: float) -> int:
         """Gather the root's children and their play-selection values; returns how many there are."""
         self._need_found(slot)
-        return fill_root_values(self.forest, slot, lcb, at_least, self._children)
+        return fill_root_values(self.forest, slot, lcb, at_least, self._children, self._open_policy, self.context)
 
 
-def fill_root_values(forest: Forest, slot: int, lcb: bool | None, at_least: float, children: Children) -> int:
+def fill_root_values(
+    forest: Forest,
+    slot: int,
+    lcb: bool | None,
+    at_least: float,
+    children: Children,
+    open_policy: npt.NDArray[np.float32],
+    context: Context,
+) -> int:
     """Fill ``children`` with those of a slot's root, or its legal moves, and their play-selection values.
 
-    ``lcb`` None is what the parameters say.
+    ``lcb`` None is what the parameters say; ``open_policy`` [P] is working space.
 
     Returns:
         How many there are.
@@ -386,6 +403,8 @@ def fill_root_values(forest: Forest, slot: int, lcb: bool | None, at_least: floa
     parameters = forest.parameters[slot]
     if lcb is None:
         lcb = bool(parameters["use_lcb_for_selection"])
-    count = gather_children(forest.nodes[slot], forest.edges[slot], forest.priors[slot, ROOT], ROOT, children)
+    write_open_policy(forest, slot, open_policy)
+    count = gather_children(forest.nodes[slot], forest.edges[slot], open_policy, ROOT, children)
+    gather_bonuses(forest, slot, children, count, context)
     play_selection_values(forest.nodes[slot, ROOT], children, count, lcb, at_least, parameters)
     return int(count)

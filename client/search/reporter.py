@@ -48,6 +48,7 @@ class Reporter:
         self._walk = new_walk(nodes, edges)
         self._children = new_children(pool.length**2 + 1)
         self._line_children = new_children(pool.length**2 + 1)
+        self._open_policy = np.zeros(pool.length**2 + 1, np.float32)
 
     def report(self, slot: int, options: ReportOptions = DEFAULT) -> Report:
         """All of a running or finished search, in White's view.
@@ -80,6 +81,12 @@ class Reporter:
         """
         self._need_visits(slot)
         return tree_ownership(self._forest, slot, int(ROOT), self._walk)
+
+    def _fill_root_values(self, slot: int, lcb: bool | None) -> int:
+        """Fill the table of children with the root's; how many there are."""
+        return fill_root_values(
+            self._forest, slot, lcb, REPORT_SCALE, self._children, self._open_policy, self._pool.context
+        )
 
     def _need_visits(self, slot: int) -> None:
         if self._forest.nodes[slot, ROOT]["visits"] == 0:
@@ -117,7 +124,7 @@ class Reporter:
         """Averages over the children by their play-selection values, LCB off, and the root's own evaluation."""
         root = self._forest.nodes[slot, ROOT]
         if root["num_edges"] > 0:
-            count = fill_root_values(self._forest, slot, False, REPORT_SCALE, self._children)
+            count = self._fill_root_values(slot, False)
             weights = self._children.values[:count]
             total = float(weights.sum() + root["own_weight"])
             if weights.sum() > 0.0:
@@ -136,7 +143,7 @@ class Reporter:
         if root["num_edges"] == 0:
             return []
         sign = sign_of(root["to_move"])
-        count = fill_root_values(forest, slot, None, REPORT_SCALE, self._children)
+        count = self._fill_root_values(slot, None)
         set_lower_bounds(self._children, count, sign, parameters)
         moves = []
         edge = int(root["first_edge"])

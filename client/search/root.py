@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from client.search.backup import recompute
-from client.search.grow import clear_tree
+from client.search.grow import clear_tree, drop_root_edges, keep_subtree
 from client.search.leaf import (
     mix_evaluation,
     mix_ownership,
@@ -18,8 +19,11 @@ from client.search.leaf import (
     store_evaluation,
     write_policy,
 )
+from client.search.mirror import face_mirror_go, lean_to_centre
 from client.search.rng import below
+from client.search.root_moves import favour_hint, find_candidates, rescale_avoided
 from client.search.root_policy import make_root_policy
+from client.search.select import sign_of
 from client.search.tree import (
     EVALUATED,
     NO_EDGE,
@@ -35,16 +39,28 @@ from client.search.tree import (
 )
 from client.search.utility import dynamic_centre
 from client.search.values import SCORE_MEAN
+from common.go.points import EMPTY
 from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
 
 
 @njit(cache=True, nogil=True)
-def begin_search(forest: Forest, slot: int, turn: int, keep_tree: bool, scratch: Scratch, context: Context) -> None:
-    """Set a slot running whose state, history, parameters and generator are in place.
+def begin_search(
+    forest: Forest,
+    slot: int,
+    turn: int,
+    keep_tree: bool,
+    new_indices: npt.NDArray[np.int32],
+    scratch: Scratch,
+    context: Context,
+) -> None:
+    """Set a slot running whose state, history, parameters, guidance and generator are in place.
 
-    A kept tree gets the new score centre throughout, and its root a new policy; a root that is to be averaged over
-    several symmetries, or seen with other inputs or another optimism than the tree, is evaluated anew first.
+    A kept tree loses the root's children that may not be there, gets the new score centre throughout, and its root a
+    new policy; a root that `_needs_evaluation` is evaluated anew first.
+
+    Args:
+        new_indices: int32 [2, N], working space.
     """
     search = forest.searches[slot]
     state = forest.states[slot]
@@ -54,19 +70,48 @@ def begin_search(forest: Forest, slot: int, turn: int, keep_tree: bool, scratch:
     search["turn"] = turn
     search["samples_done"] = 0
     search["sqrt_area"] = math.sqrt(float(state["x_size"]) * float(state["y_size"]))
-    if not keep_tree:
+    player = _advantage_player(state, parameters)
+    if not keep_tree or player != search["advantage_player"]:
         clear_tree(forest, slot)
+    search["advantage_player"] = player
+    if search["mirroring"] != EMPTY:
+        face_mirror_go(forest, slot)
+    find_candidates(forest, slot, scratch, context.length)
     root = forest.nodes[slot, ROOT]
     if root["status"] != EVALUATED:
         return
+    if drop_root_edges(forest, slot):
+        keep_subtree(forest, slot, ROOT, new_indices[0], new_indices[1])
     search["centre"] = dynamic_centre(root["mean"][SCORE_MEAN], search["sqrt_area"], parameters)
     _recompute_tree(forest, slot, scratch, context)
-    other_optimism = parameters["root_policy_optimism"] != parameters["policy_optimism"]
-    several = parameters["root_num_symmetries_to_sample"] > 1
-    if several or other_optimism or parameters["ignore_pre_root_history"]:
+    if _needs_evaluation(parameters):
         root["status"] = UNEVALUATED
     else:
         use_root_policy(forest, slot, scratch)
+
+
+@njit(cache=True, nogil=True)
+def _advantage_player(state: np.void, parameters: np.void) -> int:
+    """Whose playout doubling advantage it is: the named player's, or that of the side searched for."""
+    if parameters["playout_doubling_advantage"] == 0.0:
+        return EMPTY
+    named: Any = np.int64(parameters["playout_doubling_advantage_pla"])
+    return int(named if named != EMPTY else np.int64(state["to_move"]))
+
+
+@njit(cache=True, nogil=True)
+def _needs_evaluation(parameters: np.void) -> bool:
+    """Whether the evaluation that the root of a kept tree has from its time below the root will not do (search.md 5).
+
+    It was made in one symmetry, with the tree's optimism and, as far as this search hides earlier moves, fewer of them
+    hidden; and its ownership was not kept.
+    """
+    return bool(
+        parameters["root_num_symmetries_to_sample"] > 1
+        or parameters["root_policy_optimism"] != parameters["policy_optimism"]
+        or parameters["ignore_pre_root_history"]
+        or parameters["root_ending_bonus_points"] != 0.0
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -108,7 +153,7 @@ def next_root_symmetry(forest: Forest, slot: int) -> int:
 
 @njit(cache=True, nogil=True)
 def add_root_sample(
-    forest: Forest, slot: int, playouts: Playouts, row: int, outputs: Outputs, scratch: Scratch
+    forest: Forest, slot: int, playouts: Playouts, row: int, outputs: Outputs, scratch: Scratch, length: int
 ) -> bool:
     """Fold one evaluation of the root into the mean of its samples; False if its policy is not finite.
 
@@ -119,6 +164,8 @@ def add_root_sample(
     sample = scratch.sample[0]
     sample["to_move"] = node["to_move"]
     store_evaluation(sample, outputs, row)
+    if search["mirroring"] != EMPTY:
+        lean_to_centre(sample, forest.states[slot], outputs.ownership[row], search["mirror_pull"], length)
     policy = forest.priors[slot, ROOT]
     temperature = forest.parameters[slot]["nn_policy_temperature"]
     finite = write_policy(outputs.policy[row], playouts.legal[row], temperature, policy)
@@ -128,6 +175,11 @@ def add_root_sample(
     mean_policy = forest.raw_policies[slot]
     for position in range(policy.shape[0]):
         mean_policy[position] = mixed(mean_policy[position], policy[position], share)
+    if forest.parameters[slot]["root_ending_bonus_points"] != 0.0:
+        sign = sign_of(node["to_move"])
+        ownership = forest.root_ownership[slot]
+        for position in range(ownership.shape[0]):
+            ownership[position] = mixed(ownership[position], sign * outputs.ownership[row, position], share)
     if search["samples_done"] == 0 and node["visits"] == 0:
         search["centre"] = dynamic_centre(node["own"][SCORE_MEAN], search["sqrt_area"], forest.parameters[slot])
     search["samples_done"] += 1
@@ -144,6 +196,9 @@ def use_root_policy(forest: Forest, slot: int, scratch: Scratch) -> None:
     turn: Any = np.int64(search["turn"])
     parameters = forest.parameters[slot]
     make_root_policy(policy, turn, search["sqrt_area"], parameters, forest.generators[slot], scratch.factors)
+    if search["rescales_avoided"]:
+        rescale_avoided(policy, forest.avoid_until[slot, forest.states[slot]["to_move"] - 1])
+    favour_hint(policy, search["hint"])
     root = forest.nodes[slot, ROOT]
     root["next_position"] = UNKNOWN_POSITION
     e = root["first_edge"]

@@ -73,15 +73,28 @@ def dirichlet_shares(policy: Policy, shares: FloatArray) -> int:
 
 
 @njit(cache=True, nogil=True)
+def even_shares(policy: Policy, shares: FloatArray) -> int:
+    """Fill ``shares`` with 1 / n for each of the n legal moves, as the paper spreads its noise; returns n."""
+    count = 0
+    for i in range(policy.shape[0]):
+        if policy[i] >= 0.0:
+            count += 1
+    for i in range(count):
+        shares[i] = 1.0 / count
+    return count
+
+
+@njit(cache=True, nogil=True)
 def add_dirichlet_noise(
     policy: Policy,
-    total_concentration: float,
-    noise_weight: float,
+    parameters: np.void,
     generator: npt.NDArray[np.uint64],
     noise: FloatArray,
 ) -> None:
-    """Mix shaped Dirichlet noise into ``policy``, in place; ``noise`` [P] is working space."""
-    count = dirichlet_shares(policy, noise)
+    """Mix Dirichlet noise into ``policy``, in place; ``noise`` [P] is working space."""
+    count = dirichlet_shares(policy, noise) if parameters["root_dirichlet_noise_shaped"] else even_shares(policy, noise)
+    total_concentration = parameters["root_dirichlet_noise_total_concentration"]
+    noise_weight = parameters["root_dirichlet_noise_weight"]
     for i in range(count):
         noise[i] *= total_concentration
     dirichlet(generator, noise, count)
@@ -108,8 +121,7 @@ def make_root_policy(
         halflife = parameters["chosen_move_temperature_halflife"]
         apply_temperature(policy, interpolate_by_turn(early, late, halflife, turn, sqrt_area))
     if parameters["root_noise_enabled"]:
-        concentration = parameters["root_dirichlet_noise_total_concentration"]
-        add_dirichlet_noise(policy, concentration, parameters["root_dirichlet_noise_weight"], generator, noise)
+        add_dirichlet_noise(policy, parameters, generator, noise)
 
 
 @njit(cache=True, nogil=True)

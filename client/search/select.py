@@ -1,6 +1,7 @@
-"""Which move a playout takes from a node: PUCT with first-play urgency and forced root playouts (search.md 4.1 to 4.4).
+"""Which move a playout takes from a node: PUCT with first-play urgency (search.md 4.1 to 4.3, 4.7).
 
-The formulas are pure functions of numbers; `select_move` applies them to a node and its edges.
+The formulas are pure functions of numbers; `select_move` applies them to a node below the root and its edges. What
+holds at the root besides, or where moves are avoided, is `client.search.root_select`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from client.search.utility import utility_radius
 from common.go.points import WHITE
 from common.kernels import njit
 
+FloatArray = npt.NDArray[np.float64]
+
 NOT_ALLOWED: Final = -1e50
-FORCED: Final = 1e20
 _TOTAL_OFFSET: Final = 0.01
 _MIN_VIRTUAL_WEIGHT: Final = 0.25
 
@@ -85,12 +87,6 @@ def selection_value(sign: float, utility: float, scale: float, prior: float, wei
 
 
 @njit(cache=True, nogil=True)
-def is_forced(prior: float, weight: float, children_weight: float, coefficient: float) -> bool:
-    """Whether a root child is owed a playout for its prior (search.md 4.4)."""
-    return prior > 0.0 and weight < math.sqrt(prior * children_weight * coefficient)
-
-
-@njit(cache=True, nogil=True)
 def edge_weight(edge: np.void, child: np.void) -> float:
     """The weight of a child as seen through one edge to it."""
     return float(child["weight"] * edge["visits"] / max(child["visits"], 1))
@@ -119,47 +115,10 @@ def best_unentered(
 
 
 @njit(cache=True, nogil=True)
-def _child_value(
-    edge: np.void,
-    child: np.void,
-    weight: float,
-    sign: float,
-    scale: float,
-    urgency: float,
-    forced_total: float,
-    parameters: np.void,
-) -> float:
-    """Selection value of an existing child; ``forced_total`` is the children's weight at a root that forces, else 0."""
-    prior = float(edge["prior"])
-    if forced_total > 0.0 and is_forced(prior, weight, forced_total, parameters["root_desired_per_child_visits_coeff"]):
-        return FORCED
-    utility = child["utility"] if weight > 0.0 else urgency
-    if child["virtual_losses"] > 0:
-        virtual = child["virtual_losses"] * parameters["num_virtual_losses_per_thread"]
-        lost = -sign * utility_radius(parameters)
-        utility += (lost - utility) * virtual / (virtual + max(_MIN_VIRTUAL_WEIGHT, weight))
-        weight += virtual
-    return selection_value(sign, utility, scale, prior, weight)
-
-
-@njit(cache=True, nogil=True)
-def select_move(
-    nodes: npt.NDArray[np.void],
-    edges: npt.NDArray[np.void],
-    priors: npt.NDArray[np.float32],
-    index: int,
-    at_root: bool,
-    parameters: np.void,
-    scratch: Scratch,
-) -> tuple[int, int]:
-    """Choose at an evaluated node: (edge, NO_POSITION) for an existing child, (NO_EDGE, position) for a new one.
-
-    ``nodes`` and ``edges`` are one slot's, ``priors`` [P] the node's policy in use. (NO_EDGE, NO_POSITION) cannot
-    come out, since the pass is always legal.
-    """
-    node = nodes[index]
-    sign = sign_of(node["to_move"])
-    weights = scratch.weights
+def weigh_children(
+    nodes: npt.NDArray[np.void], edges: npt.NDArray[np.void], node: np.void, weights: FloatArray
+) -> tuple[int, float, float]:
+    """Fill ``weights`` with those of a node's children; their number, and priors and weights of the legal ones."""
     visited_prior = 0.0
     total = 0.0
     count = 0
@@ -172,15 +131,51 @@ def select_move(
             total += weights[count]
         count += 1
         e = edge["next_edge"]
+    return count, visited_prior, total
+
+
+@njit(cache=True, nogil=True)
+def with_virtual_losses(
+    child: np.void, utility: float, weight: float, sign: float, parameters: np.void
+) -> tuple[float, float]:
+    """A child's utility and weight as if the playouts under way through it had lost (search.md 4.7)."""
+    virtual = child["virtual_losses"] * parameters["num_virtual_losses_per_thread"]
+    lost = -sign * utility_radius(parameters)
+    utility += (lost - utility) * virtual / (virtual + max(_MIN_VIRTUAL_WEIGHT, weight))
+    return float(utility), float(weight + virtual)
+
+
+@njit(cache=True, nogil=True)
+def select_move(
+    nodes: npt.NDArray[np.void],
+    edges: npt.NDArray[np.void],
+    priors: npt.NDArray[np.float32],
+    index: int,
+    parameters: np.void,
+    scratch: Scratch,
+) -> tuple[int, int]:
+    """Choose at an evaluated node below the root: (edge, NO_POSITION) for an existing child, (NO_EDGE, position) else.
+
+    ``nodes`` and ``edges`` are one slot's, ``priors`` [P] the node's policy in use. (NO_EDGE, NO_POSITION) cannot
+    come out, since the pass is always legal.
+    """
+    node = nodes[index]
+    sign = sign_of(node["to_move"])
+    weights = scratch.weights
+    count, visited_prior, total = weigh_children(nodes, edges, node, weights)
     scale = exploration_scale(total, node["utility"], node["utility_sq"], node["weight"], parameters)
-    urgency = first_play_urgency(node["utility"], node["own_utility"], visited_prior, sign, at_root, parameters)
-    forced_total = total if at_root and parameters["root_desired_per_child_visits_coeff"] > 0.0 else 0.0
+    urgency = first_play_urgency(node["utility"], node["own_utility"], visited_prior, sign, False, parameters)
     best_value = NOT_ALLOWED
     best_edge = NO_EDGE
     e = node["first_edge"]
     for i in range(count):
         edge = edges[e]
-        value = _child_value(edge, nodes[edge["child"]], weights[i], sign, scale, urgency, forced_total, parameters)
+        child = nodes[edge["child"]]
+        weight = weights[i]
+        utility = child["utility"] if weight > 0.0 else urgency
+        if child["virtual_losses"] > 0:
+            utility, weight = with_virtual_losses(child, utility, weight, sign, parameters)
+        value = selection_value(sign, utility, scale, float(edge["prior"]), weight)
         if value > best_value:
             best_value = value
             best_edge = e

@@ -94,6 +94,14 @@ SEARCH: Final = np.dtype(
         ("num_nodes", np.int32),
         ("num_edges", np.int32),
         ("turn", np.int32),  # turn number of the root, for temperatures
+        ("advantage_player", np.int8),  # whose playout doubling advantage it is; EMPTY if there is none
+        ("hint", np.int16),  # position, or NO_POSITION
+        ("rescales_avoided", np.bool_),  # the root's policy is that of the moves that are not avoided
+        ("avoids", np.bool_),  # ``avoid_until`` forbids something
+        ("limits_root", np.bool_),  # some moves are not in ``candidates``
+        ("mirroring", np.int8),  # the colour that plays mirror go, as far as one reacts to it; else EMPTY
+        ("mirror_pull", np.float64),  # how much the centre's owner decides then
+        ("rules_inside", np.bool_),  # inner nodes choose by `client.search.root_select` too
         ("sqrt_area", np.float64),
         ("centre", np.float64),  # of the dynamic score utility, points
     ],
@@ -117,6 +125,10 @@ class Forest(NamedTuple):
     histories: npt.NDArray[np.void]  # [G] HISTORY; ends with the root's keys between playouts
     raw_policies: npt.NDArray[np.float32]  # [G, P] the root's policy without temperature and noise
     generators: npt.NDArray[np.uint64]  # [G, 2]
+    avoid_until: npt.NDArray[np.int16]  # [G, 2, P] by colour - 1: not entered less than so many turns from the root
+    candidates: npt.NDArray[np.bool_]  # [G, P] moves that the root may enter, where ``limits_root``
+    root_ownership: npt.NDArray[np.float32]  # [G, L * L] White's view; only where something at the root needs it
+    ending_points: npt.NDArray[np.float64]  # [G, P] White's points that a root move counts more (search.md 4.4)
 
 
 class Playouts(NamedTuple):
@@ -152,6 +164,7 @@ class Inputs(NamedTuple):
     global_inputs: npt.NDArray[np.float32]
     symmetry: npt.NDArray[np.int8]
     optimism: npt.NDArray[np.float32]
+    wants_ownership: npt.NDArray[np.bool_]
 
 
 class Outputs(NamedTuple):

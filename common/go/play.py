@@ -129,6 +129,8 @@ def begin(state: State, history: History, to_move: int, phase: int) -> bool:
     state["button_left"] = 1 if state["has_button"] != 0 and phase == MAIN_PHASE else 0
     state["turns"] = 0
     state["ko_point"] = NO_POINT
+    for index in range(3):
+        state["passes_in_turn"][index] = 0
     for index in range(NUM_RECENT):
         state["recent_point"][index] = NO_POINT
         state["recent_colour"][index] = EMPTY
@@ -293,6 +295,8 @@ def _remember(state: State, point: int) -> None:
         recent_colour[index] = recent_colour[index - 1]
     recent_point[0] = point
     recent_colour[0] = state["to_move"]
+    passes = state["passes_in_turn"]
+    passes[state["to_move"]] = passes[state["to_move"]] + 1 if point == PASS else 0
     colour = state["colour"]
     earlier = state["earlier_colour"]
     for index in range(NUM_POINTS):

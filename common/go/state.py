@@ -57,6 +57,7 @@ STATE: Final = np.dtype(
         ("past_end", np.int8),  # the game has been continued after the rules had ended it
         ("button_left", np.int8),
         ("consecutive_passes", np.int16),
+        ("passes_in_turn", np.int16, 3),  # by colour: how many of its latest turns were all passes
         ("turns", np.int32),  # since the start of the record
         ("turns_in_phase", np.int32),
         ("white_bonus", np.float64),

@@ -20,7 +20,7 @@ Float32s = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Batch:
-    """N rows for a tensor of edge L. The caller writes the first four arrays, the evaluator fills the others.
+    """N rows for a tensor of edge L. The caller writes the first five arrays, the evaluator fills the others.
 
     Everything is seen from the player to move and in the board's own orientation.
     """
@@ -33,6 +33,8 @@ class Batch:
     """[N] symmetry under which the net sees the row (features.md 6)."""
     optimism: Float32s
     """[N] weight of the optimistic policy, 0 to 1; new batches have 0."""
+    wants_ownership: npt.NDArray[np.bool_]
+    """[N] whether the row's ownership is decoded; new batches have True."""
     policy: Float32s
     """[N, L·L + 1] logits, optimism applied; the pass last. Off board or illegal entries mean nothing."""
     win_loss: Float32s
@@ -42,7 +44,7 @@ class Batch:
     scalars: Float32s
     """[N, S] in the order of `nets.evaluation.outputs.SCALARS`, whose columns have names below."""
     ownership: Float32s
-    """[N, L·L] -1 (opponent's) to 1 (own); [N, 0] in a batch that does not ask for it."""
+    """[N, L·L] -1 (opponent's) to 1 (own), meaningless in rows that do not want it; [N, 0] in a batch without it."""
 
     @property
     def score_mean(self) -> Float32s:
@@ -78,7 +80,7 @@ class Batch:
 def new_batch(capacity: int, length: int, *, inputs: Inputs = V7, ownership: bool = True) -> Batch:
     """A batch of ``capacity`` rows of zeros for a tensor of edge ``length`` and a net with these inputs.
 
-    Without ``ownership`` that is not decoded: its hyperbolic tangents are most of the work.
+    Without ``ownership`` that is decoded for no row: its hyperbolic tangents are most of the work.
     """
     area = length * length
     return Batch(
@@ -86,6 +88,7 @@ def new_batch(capacity: int, length: int, *, inputs: Inputs = V7, ownership: boo
         global_inputs=np.zeros((capacity, inputs.globals), np.float32),
         symmetry=np.zeros(capacity, np.int8),
         optimism=np.zeros(capacity, np.float32),
+        wants_ownership=np.ones(capacity, np.bool_),
         policy=np.zeros((capacity, area + 1), np.float32),
         win_loss=np.zeros(capacity, np.float32),
         no_result=np.zeros(capacity, np.float32),

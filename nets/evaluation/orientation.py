@@ -16,7 +16,7 @@ from common.go.symmetry import symmetry_table
 from common.kernels import njit
 from nets.architecture.head_layers import OFF_BOARD_LOGIT
 from nets.evaluation.backends import Planes
-from nets.evaluation.outputs import Decoding, decode_maps, decode_values
+from nets.evaluation.outputs import Decoding, decode_ownership, decode_policy, decode_values
 
 
 class Placement(NamedTuple):
@@ -75,6 +75,7 @@ def decode_rows(
     global_inputs: Any,
     symmetry: Any,
     optimism: Any,
+    wants_ownership: Any,
     placement: Placement,
     decoding: Decoding,
     policy: Any,
@@ -90,15 +91,16 @@ def decode_rows(
         place = placement.places[symmetry[row]]
         if placement.edge < placement.length:
             policy[row] = OFF_BOARD_LOGIT
-            ownership[row] = 0.0
-        decode_maps(
-            raw_policy[row], raw_ownership[row], optimism[row], place, policy[row], ownership[row], placement.length
-        )
+        decode_policy(raw_policy[row], optimism[row], place, policy[row], placement.length)
         total += win_loss[row]
         for index in range(scalars.shape[1]):
             total += scalars[row, index]
         for index in range(policy.shape[1]):
             total += policy[row, index]
-        for index in range(ownership.shape[1]):
-            total += ownership[row, index]
+        if wants_ownership[row] and ownership.shape[1] > 0:
+            if placement.edge < placement.length:
+                ownership[row] = 0.0
+            decode_ownership(raw_ownership[row], place, ownership[row], placement.length)
+            for index in range(ownership.shape[1]):
+                total += ownership[row, index]
     return bool(np.isfinite(total))

@@ -115,14 +115,12 @@ def decode_values(raw: Any, global_inputs: Any, decoding: Any, scalars: Any) -> 
 
 
 @njit(cache=True, nogil=True)
-def decode_maps(
-    raw_policy: Any, raw_ownership: Any, optimism: float, places: Any, policy: Any, ownership: Any, length: int
-) -> None:
-    """Decode one row's policies [channels, E·E + 1] and ownership [E·E] back to the board's own orientation.
+def decode_policy(raw_policy: Any, optimism: float, places: Any, policy: Any, length: int) -> None:
+    """Decode one row's policies [channels, E·E + 1] back to the board's own orientation.
 
     ``places`` [E·E] is where each position lies in the net's tensor. Channel 1, if there is one, is the optimistic
-    policy, mixed in as logits. Writes ``policy`` [L·L + 1] (logits, the pass last) and ``ownership`` [L·L] (-1..1), or
-    [0] where that is not asked for, within the upper left E × E of their L × L, L = ``length``.
+    policy, mixed in as logits. Writes ``policy`` [L·L + 1] (logits, the pass last) within the upper left E × E of its
+    L × L, L = ``length``.
     """
     area = places.shape[0]
     edge = int(math.sqrt(area))
@@ -134,12 +132,19 @@ def decode_maps(
             if mix:
                 logit += optimism * (raw_policy[1, place] - logit)
             policy[y * length + x] = logit
-            if ownership.shape[0] > 0:
-                ownership[y * length + x] = math.tanh(raw_ownership[place])
     logit = raw_policy[0, area]
     if mix:
         logit += optimism * (raw_policy[1, area] - logit)
     policy[length * length] = logit
+
+
+@njit(cache=True, nogil=True)
+def decode_ownership(raw_ownership: Any, places: Any, ownership: Any, length: int) -> None:
+    """Decode one row's ownership [E·E] into ``ownership`` [L·L] (-1..1), as `decode_policy` does the policy."""
+    edge = int(math.sqrt(places.shape[0]))
+    for y in range(edge):
+        for x in range(edge):
+            ownership[y * length + x] = math.tanh(raw_ownership[places[y * edge + x]])
 
 
 @njit(cache=True, nogil=True)

@@ -81,6 +81,7 @@ class Pipeline:
             batch.global_inputs[rows],
             batch.symmetry[rows],
             batch.optimism[rows],
+            batch.wants_ownership[rows],
             piece.placement,
             self._decoding,
             batch.policy[rows],

@@ -10,6 +10,7 @@ import pytest
 
 from common import config_text, parameters
 from common.config_text import ConfigError
+from common.go.points import WHITE
 from common.go.rules import Ko, Scoring, Tax
 from common.parameter_kinds import Key, integer
 from common.parameters import (
@@ -51,6 +52,7 @@ def test_the_shipped_texts_hold_the_numbers_of_the_paper() -> None:
     assert (search.fpu_reduction_max, search.root_fpu_reduction_max) == (0.2, 0.0)
     assert (search.root_dirichlet_noise_weight, search.root_dirichlet_noise_total_concentration) == (0.25, 10.83)
     assert (search.root_policy_temperature, search.root_policy_temperature_early) == (1.03, 1.03)
+    assert not search.root_dirichlet_noise_shaped
     assert search.root_desired_per_child_visits_coeff == 2
     assert (search.static_score_utility_factor, search.dynamic_score_utility_factor) == (0, 0.5)
     assert (search.dynamic_score_center_zero_weight, search.dynamic_score_center_scale) == (0, 1)
@@ -207,6 +209,25 @@ def test_silence_that_means_something_unplayable_is_refused_too() -> None:
     message = f"{key} is not given, and its default 0.45 is not supported yet; write {key} = 0"
     with pytest.raises(ConfigError, match=re.escape(message)):
         parse_selfplay(silent)
+
+
+def test_optimism_at_the_root_where_a_text_is_silent() -> None:
+    assert parse_selfplay(with_changes(SELFPLAY, policyOptimism="1", rootPolicyOptimism=None)).search == (
+        parse_selfplay(with_changes(SELFPLAY, policyOptimism="1", rootPolicyOptimism="0")).search
+    )
+    for overrides, root in (("", 0.0), ("policyOptimism=1", 0.2), ("policyOptimism=0.1", 0.1)):
+        assert parse_engine(EngineSettings, overrides=overrides)[0].root_policy_optimism == root
+    overrides = "policyOptimism=1,rootPolicyOptimism=0.7"
+    assert parse_engine(EngineSettings, overrides=overrides)[0].root_policy_optimism == 0.7
+
+
+def test_the_player_of_an_advantage() -> None:
+    assert parse_selfplay(SELFPLAY).search.playout_doubling_advantage_pla is None
+    config = parse_selfplay(with_changes(SELFPLAY, playoutDoublingAdvantagePla="White"))
+    assert config.search.playout_doubling_advantage_pla == WHITE
+    assert parse_selfplay(config.to_text()) == config
+    with pytest.raises(ConfigError, match="'GREY' is neither BLACK nor WHITE"):
+        parse_selfplay(with_changes(SELFPLAY, playoutDoublingAdvantagePla="GREY"))
 
 
 def test_match_only_refusals() -> None:

@@ -22,7 +22,7 @@ class GtpError(Exception):
     """A refusal of a command; the text follows the question mark."""
 
 
-class Interrupted(Exception):  # noqa: N818 - nothing went wrong
+class Interrupted(Exception):
     """Thrown into a stream when another line has arrived; what it still yields belongs to its answer."""
 
 

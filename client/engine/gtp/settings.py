@@ -29,6 +29,9 @@ LIMITS: Final = ("maxVisits", "maxPlayouts", "maxTime")
 """Who gives one of these does not want that of our text."""
 
 
+_DEFAULT_RULES: Final = Rules()
+
+
 class Switch(StrEnum):
     """On, off, or as the rules have it."""
 
@@ -48,7 +51,7 @@ class GtpSettings(ThinkingParameters):
     """Settings of the engine beside its search (engine.md 3, 4, 8)."""
 
     name: Annotated[str, Key("gtpName", TEXT)] = "Tengen"
-    rules: Annotated[Rules, Key("rules", Kind(Rules.parse, lambda rules: rules.to_short()))] = Rules()
+    rules: Annotated[Rules, Key("rules", Kind(Rules.parse, lambda rules: rules.to_short()))] = _DEFAULT_RULES
     use_fp16: Annotated[Precision, Key("useFP16", choice(Precision))] = Precision.FASTEST
     tree_memory: Annotated[float, Key("treeMemoryGB", number(0.01, 1e4))] = 2.0  # of all trees of a board size
     prevent_cleanup_phase: Annotated[bool, Key("preventCleanupPhase", BOOLEAN)] = True

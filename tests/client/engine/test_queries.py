@@ -212,16 +212,18 @@ def test_a_tree_that_says_nothing_of_the_position_is_dropped(change: Any) -> Non
     assert again.result.visits == 1
 
 
-def test_advantages_are_compared_as_one_sides() -> None:
+def test_an_advantage_of_a_named_player_keeps_the_tree() -> None:
     scripted, played = Scripted(), game()
-    mine, theirs = (record(GTP, playout_doubling_advantage=value) for value in (1.5, -1.5))
-    found = scripted.queries.run(query(played, 60, mine, line=LINE))
+    whites, movers = (
+        record(GTP, playout_doubling_advantage=1.5, playout_doubling_advantage_pla=player) for player in (WHITE, None)
+    )
+    found = scripted.queries.run(query(played, 60, whites, line=LINE))
     assert found.point is not None
     played.play(found.point)
-    kept = scripted.queries.run(query(played, parameters=theirs, line=LINE, limits=Limits(playouts=1)))
+    kept = scripted.queries.run(query(played, parameters=whites, line=LINE, limits=Limits(playouts=1)))
     assert kept.result is not None
     assert kept.result.visits > 2
-    dropped = scripted.queries.run(query(played, parameters=mine, line=LINE, limits=Limits(playouts=1)))
+    dropped = scripted.queries.run(query(played, parameters=movers, line=LINE, limits=Limits(playouts=1)))
     assert dropped.result is not None
     assert dropped.result.visits == 1
 

@@ -12,6 +12,9 @@ from client.search.tree import EVALUATED, NODE
 from common.go.points import WHITE
 from common.parameters import SearchParameters
 
+PLAIN: dict[str, Any] = {"root_ending_bonus_points": 0.0, "root_prune_useless_moves": False}
+"""What silence would switch on and the columns below, as the oracles of search.md 17, have not."""
+
 SELFPLAY: dict[str, Any] = {
     "static_score_utility_factor": 0.05,
     "dynamic_score_utility_factor": 0.30,
@@ -55,8 +58,8 @@ GTP: dict[str, Any] = {
 
 
 def record(base: dict[str, Any] | None = None, **changes: Any) -> np.void:
-    """A parameter record: the defaults, ``base`` over them, ``changes`` over both."""
-    made: np.void = to_record(SearchParameters(max_visits=1000, **{**(base or {}), **changes}))
+    """A parameter record: the defaults, `PLAIN` and ``base`` over them, ``changes`` over all."""
+    made: np.void = to_record(SearchParameters(max_visits=1000, **{**PLAIN, **(base or {}), **changes}))
     return made
 
 

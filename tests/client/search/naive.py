@@ -93,7 +93,7 @@ class NaiveSearch:
         planes, inputs = np.zeros((22, edge, edge), np.float32), np.zeros(19, np.float32)
         options = FeatureOptions(0.0, False, False, NUM_RECENT)
         encode(node.state.copy(), node.history, edge, options, planes, inputs, new_scratch())
-        found = self.answer(planes, inputs, 0)
+        found = self.found = self.answer(planes, inputs, 0)
         legal = np.zeros(NUM_POINTS, np.int8)
         legal_points(node.state, node.history, legal)
         moves = sorted(position_of(int(point), edge) for point in np.flatnonzero(legal))
@@ -146,19 +146,22 @@ class NaiveSearch:
         part: float = min(1.0, visited ** p["fpu_parent_weight_by_visited_policy_pow"])
         reduction: float = p["root_fpu_reduction_max"] if at_root else p["fpu_reduction_max"]
         urgency = part * node.utility + (1 - part) * node.own_utility - node.sign * reduction * math.sqrt(visited)
-
-        def value(move: int) -> float:
-            child, prior = node.children.get(move), node.policy[move]
-            if child is None:
-                return node.sign * urgency + scale * prior
-            owed = math.sqrt(prior * total * p["root_desired_per_child_visits_coeff"])
-            if at_root and child.weight < owed:
-                return 1e20
-            return node.sign * child.utility + scale * prior / (1 + child.weight)
-
-        fresh = [move for move in node.policy if move not in node.children]
+        fresh = self._fresh(node)
         candidates = [*node.children, *sorted(fresh, key=lambda move: -node.policy[move])[:1]]
-        return max(candidates, key=value)
+        values = [self._value(node, move, scale, urgency, total) for move in candidates]
+        return candidates[values.index(max(values))]
+
+    def _fresh(self, node: Node) -> list[int]:
+        return [move for move in node.policy if move not in node.children]
+
+    def _value(self, node: Node, move: int, scale: float, urgency: float, total: float) -> float:
+        child, prior = node.children.get(move), node.policy[move]
+        if child is None:
+            return node.sign * urgency + scale * prior
+        owed = math.sqrt(prior * total * self.p["root_desired_per_child_visits_coeff"])
+        if node is self.root and child.weight < owed:
+            return 1e20
+        return node.sign * child.utility + scale * prior / (1 + child.weight)
 
     def _average(self, node: Node) -> None:
         assert node.own is not None

@@ -31,6 +31,7 @@ class Answer:
     score_stdev: float = 0.0
     lead: float = 0.0
     no_result: float = 0.0
+    ownership: Floats | float = 0.0
 
 
 @dataclass
@@ -63,7 +64,8 @@ class ScriptedEvaluator:
             self.symmetries.append(int(batch.symmetry[row]))
             found = self.answer(batch.planes[row], batch.global_inputs[row], int(batch.symmetry[row]))
             for output in fields(Answer):
-                getattr(batch, output.name)[row] = getattr(found, output.name)
+                if output.name != "ownership" or batch.wants_ownership[row]:
+                    getattr(batch, output.name)[row] = getattr(found, output.name)
 
 
 def hashed_answer(planes: Floats, global_inputs: Floats, symmetry: int) -> Answer:
@@ -75,6 +77,7 @@ def hashed_answer(planes: Floats, global_inputs: Floats, symmetry: int) -> Answe
         score_mean=float(np.float32(random.normal(0, 8))),
         score_stdev=float(np.float32(random.uniform(1, 10))),
         lead=float(np.float32(random.normal(0, 5))),
+        ownership=np.tanh(random.normal(0, 3, planes.shape[1:])).astype(np.float32).ravel(),
     )
 
 

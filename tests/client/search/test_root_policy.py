@@ -10,6 +10,7 @@ from client.search.root_policy import (
     add_dirichlet_noise,
     apply_temperature,
     dirichlet_shares,
+    even_shares,
     interpolate_by_turn,
     make_root_policy,
     policy_entropy,
@@ -52,21 +53,34 @@ def test_shape_of_the_noise(policy: tuple[float, ...], shares: tuple[float, ...]
     np.testing.assert_allclose(found[: len(policy)], shares, atol=1e-6)
 
 
-def test_noise_has_the_mean_and_spread_of_its_law() -> None:
+def test_even_noise_spreads_the_concentration_of_the_paper() -> None:
+    found = np.zeros(362)
+    policy = np.full(362, 0.002, np.float32)
+    policy[7] = -1
+    assert even_shares(policy, found) == 361
+    np.testing.assert_allclose(10.83 * found[:361], 0.03)
+    assert found[361] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("shaped", "shares"), [(True, (0.311485, 0.311485, 0.177029, 0.1, 0.1)), (False, (0.2, 0.2, 0.2, 0.2, 0.2))]
+)
+def test_noise_has_the_mean_and_spread_of_its_law(shaped: bool, shares: tuple[float, ...]) -> None:
     raw = np.array([0.60, 0.39, -1, 0.006, 0.003, 0.001], np.float32)
-    shares = np.array([0.311485, 0.311485, 0.177029, 0.1, 0.1])
+    wanted = np.array(shares)
+    parameters = record(root_dirichlet_noise_shaped=shaped, root_dirichlet_noise_weight=1.0)
     generator = new_generators(1)[0]
     seed_generator(generator, np.uint64(5))
     draws = []
     for _ in range(4000):
         policy = raw.copy()
-        add_dirichlet_noise(policy, 10.83, 1.0, generator, np.zeros(6))
+        add_dirichlet_noise(policy, parameters, generator, np.zeros(6))
         assert policy[2] == -1
         draws.append(policy[raw >= 0])
     found = np.array(draws)
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
-    np.testing.assert_allclose(found.mean(axis=0), shares, atol=0.01)
-    np.testing.assert_allclose(found.var(axis=0), shares * (1 - shares) / 11.83, rtol=0.15)
+    np.testing.assert_allclose(found.mean(axis=0), wanted, atol=0.01)
+    np.testing.assert_allclose(found.var(axis=0), wanted * (1 - wanted) / 11.83, rtol=0.15)
 
 
 def test_root_policy_does_what_its_parameters_say() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from client.search.root_select import is_forced
 from client.search.select import (
     exploration_scale,
     first_play_urgency,
-    is_forced,
     selection_value,
     stdev_factor,
 )

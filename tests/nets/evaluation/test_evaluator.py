@@ -131,6 +131,18 @@ def test_ownership_is_left_out_where_it_is_not_asked_for(evaluator: Evaluator) -
         np.testing.assert_array_equal(getattr(part, name), getattr(whole, name))
 
 
+def test_ownership_is_decoded_for_the_rows_that_want_it(evaluator: Evaluator) -> None:
+    whole, part = random_batch(5, LENGTH, full=False), random_batch(5, LENGTH, full=False)
+    part.wants_ownership[:] = [True, False, False, True, False]
+    part.ownership[:] = 5.0
+    for batch in (whole, part):
+        evaluator.run(batch, 5)
+    for row, wanted in enumerate(part.wants_ownership):
+        np.testing.assert_array_equal(part.ownership[row], whole.ownership[row] if wanted else 5.0)
+    for name in ("policy", "win_loss", "no_result", "scalars"):
+        np.testing.assert_array_equal(getattr(part, name), getattr(whole, name))
+
+
 def test_optimism_mixes_logits() -> None:
     made = torch_evaluator(NETS[0])
     batch = random_batch(3, LENGTH, full=True)

@@ -10,21 +10,18 @@ import math
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import pytest
-from client.engine.gtp_commands import Engine, GtpSettings
-from client.engine.gtp_protocol import MAX_LINE, any_bytes, clean, lines_of, serve
-from client.engine.gtp_search import EngineSearch
 
 from client.commands import gtp
-from client.networks import evaluator_loader, network_of
-from common.parameters import parse_engine
+from client.engine.gtp.protocol import MAX_LINE, any_bytes, clean, lines_of, serve
+from client.engine.gtp.session import Session
 from common.precision import Precision
 from nets.evaluation.uniform import UniformEvaluator
 from tests import FIXTURES
+from tests.client.engine.gtp.talking import Idle, Script, last, make_session, serve_plain, talk
 from tests.katago import block
 from tests.oracles import oracle_path, records
 
@@ -32,39 +29,14 @@ NETS = FIXTURES / "nets"
 NET = "nets/g170-b6c96-s175395328-d26788732.bin.gz"
 
 
-def make_engine(model: str = "random", overrides: str = "maxVisits=8") -> Engine:
-    parameters, settings = parse_engine(GtpSettings, overrides=overrides)
-    search = EngineSearch(network_of(model), evaluator_loader("cpu", 1), parameters, seed=1)
-    return Engine(settings, search, length=9)
-
-
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    made = make_engine()
+def engine() -> Iterator[Session]:
+    made = make_session()
     yield made
-    made.search.close()
-
-
-def talk(engine: Engine, *lines: str) -> list[str]:
-    """The answers to ``lines``, without the empty line that ends each."""
-    output = io.StringIO()
-    serve(engine.commands, lines, output)
-    text = output.getvalue()
-    assert text == "" or text.endswith("\n\n")
-    answers = text[:-2].split("\n\n") if text else []
-    assert all(answer[0] in "=?" for answer in answers)
-    return answers
-
-
-def last(engine: Engine, *lines: str) -> str:
-    """The answer to the last line; the others are accepted."""
-    *others, answer = talk(engine, *lines)
-    assert [other for other in others if other[0] != "="] == []
-    return answer
+    made.queries.close()
 
 
 def test_lines() -> None:
-    output = io.StringIO()
     commands = {"echo": lambda words: "|".join(words), "quit": lambda words: "", "fail": lambda words: str(1 // 0)}
     lines = [
         "",
@@ -78,8 +50,7 @@ def test_lines() -> None:
         "4 quit",
         "echo",
     ]
-    serve(commands, lines, output)
-    assert output.getvalue() == (
+    assert serve_plain(commands, lines) == (
         "= a|b|c\n\n=12 \n\n?7 empty command\n\n? unknown command\n\n?3 unknown command\n\n= x\n\n=4 \n\n"
     )
     assert clean("a\tb#c") == "a b"
@@ -90,7 +61,8 @@ def talk_in_bytes(lines: bytes) -> bytes:
     output = io.BytesIO()
     written = any_bytes(io.TextIOWrapper(output, "ascii", write_through=True))
     commands = {"echo": lambda words: "|".join(words), "name": lambda words: os.fsdecode(b"net\xff")}
-    serve(commands, lines_of(any_bytes(io.TextIOWrapper(io.BytesIO(lines), "ascii"))), written)
+    received = list(lines_of(any_bytes(io.TextIOWrapper(io.BytesIO(lines), "ascii"))))
+    serve(commands, Script(received), written, Idle())
     return output.getvalue()
 
 
@@ -134,7 +106,7 @@ def test_any_bytes_are_answered(line: bytes, answer: bytes) -> None:
     ids=range(8),
 )
 def test_odd_values_are_refused_without_a_traceback(
-    engine: Engine, line: str, answer: str, capsys: pytest.CaptureFixture[str]
+    engine: Session, line: str, answer: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = last(engine, line)
     assert found.startswith("? ")
@@ -146,18 +118,17 @@ def test_odd_values_are_refused_without_a_traceback(
 @pytest.mark.parametrize(
     ("text", "komi"), [("6,5", "6.5"), ("+6.500", "6.5"), ("-0.0", "0"), ("1e1", "10"), (".5", "0.5")]
 )
-def test_forms_of_a_komi(engine: Engine, text: str, komi: str) -> None:
+def test_forms_of_a_komi(engine: Session, text: str, komi: str) -> None:
     assert last(engine, f"komi {text}", "get_komi") == f"= {komi}"
 
 
 def test_a_failure_of_our_own_is_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    output = io.StringIO()
-    serve({"fail": lambda words: str(1 // 0)}, ["fail", "9 fail"], output)
-    assert output.getvalue().count("internal error: integer division or modulo by zero") == 2
+    text = serve_plain({"fail": lambda words: str(1 // 0)}, ["fail", "9 fail"])
+    assert text.count("internal error: integer division or modulo by zero") == 2
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
-def test_the_program(engine: Engine) -> None:
+def test_the_program(engine: Session) -> None:
     assert talk(engine, "protocol_version", "1 name", "known_command genmove", "known_command dance") == [
         "= 2",
         "=1 Tengen",
@@ -172,7 +143,7 @@ def test_the_program(engine: Engine) -> None:
     )
     assert set(required.split()) <= set(listed)
     assert talk(engine, "known_command a b") == ["? Expected single argument for known_command but got 'a b'"]
-    assert talk(make_engine(overrides="gtpName=KataGo"), "name") == ["= KataGo"]
+    assert talk(make_session(overrides="gtpName=KataGo"), "name") == ["= KataGo"]
 
 
 @pytest.mark.parametrize(
@@ -226,13 +197,13 @@ def test_the_program(engine: Engine) -> None:
         ("kata-raw-nn green 0", "? Could not parse color: 'green'"),
     ],
 )
-def test_refusals(engine: Engine, line: str, answer: str) -> None:
+def test_refusals(engine: Session, line: str, answer: str) -> None:
     before = talk(engine, "showboard")
     assert talk(engine, line) == [answer]
     assert talk(engine, "showboard") == before
 
 
-def test_rules(engine: Engine) -> None:
+def test_rules(engine: Session) -> None:
     assert last(engine, "kata-set-rules japanese", "kata-get-rules") == (
         '= {"friendlyPassOk":false,"hasButton":false,"ko":"SIMPLE","scoring":"TERRITORY","suicide":false,'
         '"tax":"SEKI","whiteHandicapBonus":"0"}'
@@ -247,7 +218,7 @@ def test_rules(engine: Engine) -> None:
     assert talk(engine, "kata-set-rule ko SPIGHT", "get_komi")[1] == "= 6"
 
 
-def test_showboard(engine: Engine) -> None:
+def test_showboard(engine: Session) -> None:
     lines = last(
         engine,
         "boardsize 5:3",
@@ -273,7 +244,7 @@ def test_showboard(engine: Engine) -> None:
     ]
 
 
-def test_play_is_tolerant_and_undo_replays(engine: Engine) -> None:
+def test_play_is_tolerant_and_undo_replays(engine: Session) -> None:
     talk(engine, "boardsize 5", "set_position b B1 b A2 w C1 w B2")
     # a ko: White takes at A1, Black may retake at once although the rules forbid it
     assert talk(engine, "play w A1", "play b B1", "play b C1") == ["= ", "= ", "? illegal move"]
@@ -285,27 +256,27 @@ def test_play_is_tolerant_and_undo_replays(engine: Engine) -> None:
     assert talk(engine, "play b C3", "play b A1") == ["= ", "= "]
 
 
-def test_the_cleanup_phase_is_prevented_unless_wanted(engine: Engine) -> None:
+def test_the_cleanup_phase_is_prevented_unless_wanted(engine: Session) -> None:
     passes = ["kata-set-rules japanese", "play b C3", "play w pass", "play b pass", "play w pass", "play b pass"]
     talk(engine, *passes)
     assert (engine.game.phase, engine.game.finished) == (0, False)
     assert talk(engine, "undo", "play w C4") == ["= ", "= "]
     assert engine.game.phase == 0
-    wanting = make_engine(overrides="preventCleanupPhase=false")
+    wanting = make_session(overrides="preventCleanupPhase=false")
     talk(wanting, *passes)
     assert wanting.game.phase == 2
 
 
-def test_leading_black_moves_as_handicap(engine: Engine) -> None:
+def test_leading_black_moves_as_handicap(engine: Session) -> None:
     moves = ["kata-set-rules chinese", "play b C3", "play b G7", "play w E5"]
     talk(engine, *moves)
     assert "Handicap bonus score: 2" in last(engine, "showboard")
-    other = make_engine(overrides="assumeMultipleStartingBlackMovesAreHandicap=false")
+    other = make_session(overrides="assumeMultipleStartingBlackMovesAreHandicap=false")
     talk(other, *moves)
     assert "Handicap bonus" not in last(other, "showboard")
 
 
-def test_handicap_stones(engine: Engine) -> None:
+def test_handicap_stones(engine: Session) -> None:
     assert last(engine, "fixed_handicap 4") == "= C7 G7 C3 G3"
     assert "Next player: White" in last(engine, "showboard")
     assert talk(engine, "fixed_handicap 2", "set_free_handicap A1 B2") == ["? Board is not empty"] * 2
@@ -314,7 +285,7 @@ def test_handicap_stones(engine: Engine) -> None:
     assert last(engine, "boardsize 19", "fixed_handicap 9") == "= D16 K16 Q16 D10 K10 Q10 D4 K4 Q4"
 
 
-def test_scores(engine: Engine) -> None:
+def test_scores(engine: Session) -> None:
     split = "set_position b C1 b C2 b C3 b C4 b C5 w D1 w D2 w D3 w D4 w D5"
     assert last(engine, "boardsize 5", "komi 0.5", split, "play b pass", "play w pass", "final_score") == "= B+4.5"
     assert last(engine, "komi 5", "final_score") == "= 0"
@@ -322,7 +293,7 @@ def test_scores(engine: Engine) -> None:
     assert last(engine, "clear_board", "komi 0", "final_score") == "= 0"
 
 
-def test_genmove_plays(engine: Engine) -> None:
+def test_genmove_plays(engine: Session) -> None:
     answer = last(engine, "boardsize 5", "genmove b")
     assert answer.startswith("= ")
     assert len(engine.game.moves) == 1
@@ -407,25 +378,22 @@ def test_who_runs_the_engine_says_how_exactly(
 
 
 @pytest.fixture(scope="module")
-def strong() -> Iterator[Engine]:
+def strong() -> Iterator[Session]:
     from nets.evaluation.evaluator import load_evaluator
 
-    parameters, settings = parse_engine(GtpSettings, overrides="maxVisits=60,preventCleanupPhase=false")
-    settings = replace(settings, assume_black_moves_are_handicap=False)  # as the vectors were recorded
-    search = EngineSearch(
-        network_of(str(oracle_path(NET))),
-        lambda network, length: load_evaluator(
+    made = make_session(
+        str(oracle_path(NET)),
+        # as the vectors were recorded
+        "maxVisits=60,preventCleanupPhase=false,assumeMultipleStartingBlackMovesAreHandicap=false",
+        load=lambda network, length: load_evaluator(
             network.path, length=length, device="cpu", threads=1, precision=Precision.FLOAT32
         ),
-        parameters,
-        seed=1,
     )
-    made = Engine(settings, search, length=9)
     yield made
-    made.search.close()
+    made.queries.close()
 
 
-def test_raw_outputs_are_those_of_katago(strong: Engine) -> None:
+def test_raw_outputs_are_those_of_katago(strong: Session) -> None:
     compared = 0
     for record in records("rawnet"):
         if (record["xSize"], record["ySize"]) != (9, 9) or record["pda"] or record["initialStones"]:
@@ -449,7 +417,7 @@ def test_raw_outputs_are_those_of_katago(strong: Engine) -> None:
     assert compared == 12
 
 
-def test_form_of_the_raw_outputs(strong: Engine) -> None:
+def test_form_of_the_raw_outputs(strong: Session) -> None:
     text = last(strong, "clear_board", "boardsize 9 5", "komi 7.5", "play b E5", "kata-raw-nn 0")
     lines = text.splitlines()
     assert lines[0] == "= symmetry 0"
@@ -467,7 +435,7 @@ def test_form_of_the_raw_outputs(strong: Engine) -> None:
     assert last(strong, "kata-raw-nn b 0") != text
 
 
-def test_the_real_net_chooses_and_estimates(strong: Engine) -> None:
+def test_the_real_net_chooses_and_estimates(strong: Session) -> None:
     talk(strong, "clear_board", "boardsize 9", "komi 7.5")
     assert last(strong, "play b E5", "play w C5", "play b G4", "genmove w") in ("= D7", "= D3", "= E7", "= E6")
     estimate = last(strong, "kata-set-rules chinese", "final_score")
@@ -475,7 +443,7 @@ def test_the_real_net_chooses_and_estimates(strong: Engine) -> None:
     assert estimate.endswith(".5")
 
 
-def test_a_lost_engine_resigns(strong: Engine) -> None:
+def test_a_lost_engine_resigns(strong: Session) -> None:
     lost = " ".join(f"b {column}{row}" for row in (3, 6) for column in "ABCDEFGHJ")
     talk(strong, "clear_board", "boardsize 9", "komi -50", f"set_position {lost}")
     answers = [last(strong, "genmove w") for _ in range(3)]
