@@ -47,7 +47,6 @@ SEARCH_PARAMETERS: Final = np.dtype(
         ("root_ending_bonus_points", np.float64),
         ("root_prune_useless_moves", np.bool_),
         ("root_symmetry_pruning", np.bool_),
-        ("futile_visits_threshold", np.float64),
         ("wide_root_noise", np.float64),
         ("anti_mirror", np.bool_),
         # -- backing up --
