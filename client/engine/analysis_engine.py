@@ -21,11 +21,15 @@ from client.engine.analysis_answer import answer, nothing_found, summary
 from client.engine.analysis_lines import Action, LineError, error_object, read_action, read_object, to_json
 from client.engine.analysis_query import AnalysisQuery, QueryError, parse_query
 from client.engine.analysis_settings import COLOURS, SettingsReader
+from client.engine.position import symmetries_of
 from client.engine.queries import Queries, Query, Ticket
+from client.search.guidance import Guidance
 from client.search.limits import limits_of
 from client.search.parameters import to_record
 from client.search.report import Report, ReportOptions
+from client.search.reporter import DEFAULT
 from common.go.points import EMPTY
+from common.go.rules import Scoring
 from common.parameters import SearchParameters
 from common.wire import CLIENT_REVISION, CLIENT_VERSION
 
@@ -173,6 +177,7 @@ class AnalysisEngine:
                     draw_white_wins=parameters.draw_equivalent_wins_for_white,
                     limits=limits_of(parameters),
                     line=position,
+                    guidance=Guidance(avoid=query.avoid, turns=query.moves[: position.turn]),
                     ownership=query.include.any_ownership,
                 )
             )
@@ -233,12 +238,15 @@ class AnalysisEngine:
     def _found(self, position: Position) -> Report | None:
         """What the search of a position says; None before its first visit."""
         assert position.ticket is not None
-        include, settings = position.query.include, position.query.settings
+        query, game = position.query, position.ticket.query.game
+        include, settings = query.include, query.settings
         options = ReportOptions(
-            pv_length=settings.pv_length,
-            cut_at_phase_end=settings.prevent_cleanup_phase,
+            pv_length=1 + settings.pv_length,
+            cut_at_phase_end=settings.prevent_cleanup_phase and game.rules.scoring == Scoring.TERRITORY,
             ownership=include.ownership or include.ownership_stdev,
             moves_ownership=include.moves_ownership or include.moves_ownership_stdev,
+            symmetries=symmetries_of(game) if query.search.root_symmetry_pruning else DEFAULT.symmetries,
+            unlisted=frozenset(each.point for each in query.avoid if each.colour == game.to_move),
         )
         return self._queries.report(position.ticket, options)
 

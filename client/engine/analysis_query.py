@@ -15,6 +15,7 @@ from typing import Any, Final
 from client.engine.analysis_lines import SHOWN, to_json
 from client.engine.analysis_settings import AnalysisConfig, AnalysisSettings, SettingsReader, with_root_temperature
 from client.engine.position import IllegalMoveError, game_after
+from client.search.guidance import EVERYWHERE, Avoided, all_but
 from common.config_text import ConfigError
 from common.go.game import Game
 from common.go.points import BLACK, MAX_LENGTH, MIN_LENGTH, PASS, WHITE, from_vertex, to_vertex
@@ -86,15 +87,6 @@ _INCLUDED: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MoveList:
-    """Moves that ``colour`` may not play, or the only ones it may, in the first ``depth`` turns from the root."""
-
-    colour: int
-    points: tuple[int, ...]
-    depth: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisQuery:
     """What is to be analysed, and how."""
@@ -106,8 +98,7 @@ class AnalysisQuery:
     search: SearchParameters
     settings: AnalysisSettings
     include: Include
-    avoid: tuple[MoveList, ...] = ()
-    allow: tuple[MoveList, ...] = ()
+    avoid: tuple[Avoided, ...] = ()  # also whatever is not among ``allowMoves``
     report_every: float | None = None  # seconds, as the next
     first_report: float | None = None
     warnings: tuple[QueryWarning, ...] = ()
@@ -135,7 +126,7 @@ def parse_query(fields: Mapping[str, Any], reader: SettingsReader) -> AnalysisQu
     include = Include(**{name: given.boolean(field) for field, name in _INCLUDED.items()})
     report_every = given.seconds("reportDuringSearchEvery")
     first_report = given.seconds("firstReportDuringSearchAfter")
-    avoid, allow = _read_move_lists(given, *size)
+    avoid = _read_avoided(given, *size)
     start = GameStart(
         *size,
         rules=rules,
@@ -154,7 +145,6 @@ def parse_query(fields: Mapping[str, Any], reader: SettingsReader) -> AnalysisQu
         settings=settings,
         include=include,
         avoid=avoid,
-        allow=allow,
         report_every=report_every,
         first_report=first_report if first_report is not None else report_every,
         warnings=tuple(warnings),
@@ -274,15 +264,18 @@ def _read_search(given: _Fields, config: AnalysisConfig) -> tuple[SearchParamete
     return search, settings
 
 
-def _read_move_lists(given: _Fields, x_size: int, y_size: int) -> tuple[tuple[MoveList, ...], tuple[MoveList, ...]]:
-    """``avoidMoves`` and ``allowMoves``."""
+def _read_avoided(given: _Fields, x_size: int, y_size: int) -> tuple[Avoided, ...]:
+    """``avoidMoves``, or everything that is not among ``allowMoves``."""
     avoid = given.move_lists("avoidMoves", x_size, y_size)
     allow = given.move_lists("allowMoves", x_size, y_size)
     if avoid and allow:
         raise QueryError("allowMoves", "Cannot specify both allowMoves and avoidMoves")
-    if len({entry.colour for entry in allow}) < len(allow):
+    if len({colour for colour, _, _ in allow}) < len(allow):
         raise QueryError("allowMoves", "Cannot specify allowMoves for a player more than once")
-    return avoid, allow
+    named = [Avoided(colour, point, depth) for colour, points, depth in avoid for point in points]
+    for colour, points, depth in allow:
+        named += all_but(points, colour, x_size, y_size, until_depth=depth)
+    return tuple(named)
 
 
 class _Fields:
@@ -368,14 +361,14 @@ class _Fields:
             raise QueryError(name, f"Could not parse board location: {vertex[:SHOWN]}")
         return point
 
-    def move_lists(self, name: str, x_size: int, y_size: int) -> tuple[MoveList, ...]:
-        """``avoidMoves`` or ``allowMoves``; empty if the field is not there."""
+    def move_lists(self, name: str, x_size: int, y_size: int) -> list[tuple[int, tuple[int, ...], int]]:
+        """``avoidMoves`` or ``allowMoves``: colour, points and depth of each; none if the field is not there."""
         entries = self.take(name) if self.has(name) else []
         if not isinstance(entries, list):
             raise QueryError(name, _MOVE_LISTS)
-        return tuple(self._move_list(name, entry, x_size, y_size) for entry in entries)
+        return [self._move_list(name, entry, x_size, y_size) for entry in entries]
 
-    def _move_list(self, name: str, entry: object, x_size: int, y_size: int) -> MoveList:
+    def _move_list(self, name: str, entry: object, x_size: int, y_size: int) -> tuple[int, tuple[int, ...], int]:
         if not isinstance(entry, dict) or not {"player", "moves", "untilDepth"} <= entry.keys():
             raise QueryError(name, _MOVE_LISTS)
         player, moves, depth = entry["player"], entry["moves"], entry["untilDepth"]
@@ -386,7 +379,7 @@ class _Fields:
         if not _is_integer(depth) or not 1 <= depth <= MAX_DEPTH:
             raise QueryError(name, f"Must be an integer from 1 to {MAX_DEPTH}")
         points = tuple(dict.fromkeys(self._point(name, move, x_size, y_size) for move in moves))
-        return MoveList(COLOURS[player.lower()], points, depth)
+        return COLOURS[player.lower()], points, min(depth, EVERYWHERE)
 
 
 def _is_integer(value: object) -> bool:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from client.search.root_moves import maps_to_itself
 from common.go.game import Game
 from common.go.points import BLACK, WHITE
 from common.go.rules import Rules
 from common.go.start import GameStart, Stone
+from common.go.symmetry import board_symmetries
 
 
 class IllegalMoveError(ValueError):
@@ -42,6 +44,12 @@ def game_after(start: GameStart, moves: Iterable[Stone], *, prevents_cleanup: bo
         except ValueError as error:
             raise IllegalMoveError(index, str(error)) from error
     return game
+
+
+def symmetries_of(game: Game) -> tuple[int, ...]:
+    """Codes of `common.go.symmetry`, the identity first, that leave the present position as it is."""
+    state = game.state
+    return tuple(code for code in board_symmetries(game.x_size, game.y_size) if maps_to_itself(state, code))
 
 
 class Position:

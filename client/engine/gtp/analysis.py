@@ -13,12 +13,11 @@ from client.engine.gtp.moves import Decision, decide, play_decision
 from client.engine.gtp.protocol import Interrupted, Lines, Stream
 from client.engine.gtp.session import Session
 from client.engine.gtp.thinking import analysis_parameters, ponder_if_wanted, query_of
+from client.engine.position import symmetries_of
 from client.engine.queries import Ticket
 from client.search.limits import Limits
 from client.search.report import ReportOptions, seen_by
-from client.search.root_moves import maps_to_itself
 from common.go.rules import Scoring
-from common.go.symmetry import board_symmetries
 
 IDENTITY: Final = 0
 _REST_S: Final = 0.01
@@ -148,8 +147,7 @@ def _symmetries(session: Session) -> tuple[int, ...]:
     """Of which the root searches one move each, and that leave the present board as it is."""
     if not session.search.root_symmetry_pruning:
         return (IDENTITY,)
-    state = session.game.state
-    return tuple(code for code in board_symmetries(*session.position.size) if maps_to_itself(state, code))
+    return symmetries_of(session.game)
 
 
 Analysis = Callable[[Session, list[str]], Stream]

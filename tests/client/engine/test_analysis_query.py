@@ -17,7 +17,7 @@ from client.engine.analysis_lines import (
     read_object,
     to_json,
 )
-from client.engine.analysis_query import AnalysisQuery, MoveList, QueryError, QueryWarning, parse_query
+from client.engine.analysis_query import AnalysisQuery, QueryError, QueryWarning, parse_query
 from client.engine.analysis_settings import Colour, Perspective, SettingsReader
 from common.config_text import ConfigError, parse, parse_overrides
 from common.go.points import BLACK, PASS, WHITE, from_vertex
@@ -90,7 +90,9 @@ def test_every_field_is_heard() -> None:
     assert (found.settings.pv_length, found.settings.perspective) == (3, Perspective.BLACK)
     assert found.include.policy
     assert found.include.any_ownership
-    assert found.allow == (MoveList(WHITE, (PASS, point("C4")), 3),)
+    assert len(found.avoid) == 80  # all of 9x9 and the pass, but for two
+    assert {(each.colour, each.until_depth) for each in found.avoid} == {(WHITE, 3)}
+    assert not {PASS, point("C4")} & {each.point for each in found.avoid}
     assert (found.report_every, found.first_report) == (0.5, 0.5)
 
 
