@@ -44,7 +44,6 @@ from client.search.tree import (
     ROOT,
     RUNNING,
     Context,
-    Forest,
     Inputs,
     Outputs,
     arrays_of,

@@ -83,12 +83,6 @@ class Reporter:
         self._need_visits(slot)
         return tree_ownership(self._forest, slot, [int(ROOT)], self._walk)[0]
 
-    def _fill_root_values(self, slot: int, lcb: bool | None) -> int:
-        """Fill the table of children with the root's; how many there are."""
-        return fill_root_values(
-            self._forest, slot, lcb, REPORT_SCALE, self._children, self._open_policy, self._pool.context
-        )
-
     def _need_visits(self, slot: int) -> None:
         if self._forest.nodes[slot, ROOT]["visits"] == 0:
             raise RuntimeError(f"slot {slot} has searched nothing yet")
