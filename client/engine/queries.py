@@ -273,7 +273,7 @@ class Queries:
         trees, slot = ticket._place
         return trees.pool.visits(slot) - ticket.kept_visits
 
-    def expect(self, ticket: Ticket, playouts: int) -> None:
+    def expect(self, ticket: Ticket, playouts: float) -> None:
         """Tell a running search for how many more playouts there will be time (`SearchPool.expect`)."""
         if ticket._place is not None and ticket.is_running:
             trees, slot = ticket._place
