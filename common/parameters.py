@@ -96,8 +96,6 @@ PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
     "futileVisitsThreshold": (0.0,),
     "searchFactorAfterOnePass": (1.0,),
     "searchFactorAfterTwoPass": (1.0,),
-    "useGraphSearch": (False,),
-    "subtreeValueBiasFactor": (0.0,),
     "policyOptimism": (0.0,),
     "rootPolicyOptimism": (0.0,),
     "playoutDoublingAdvantage": (0.0,),

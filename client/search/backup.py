@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from client.search.bias import correction, update_bias
 from client.search.select import edge_weight, sign_of
-from client.search.tree import EVALUATED, NO_EDGE, Scratch
+from client.search.tree import EVALUATED, NO_BIAS, NO_EDGE, Scratch
 from client.search.values import NUM_VALUES
 from client.search.weights import prune_noise, reweight
 from common.kernels import njit
@@ -21,6 +22,7 @@ MAX_SHARE_CUT = 1.0 / 64.0
 def recompute(
     nodes: npt.NDArray[np.void],
     edges: npt.NDArray[np.void],
+    biases: npt.NDArray[np.void],
     index: int,
     at_root: bool,
     parameters: np.void,
@@ -29,12 +31,14 @@ def recompute(
 ) -> None:
     """Set all averages of node ``index`` of one slot; its visits are the caller's business.
 
-    ``student`` is `client.search.weights.student_table`. A node where the game is over counts its outcome once per
-    visit.
+    ``nodes``, ``edges`` and ``biases`` are the slot's, ``student`` is `client.search.weights.student_table`. A node
+    where the game is over counts its outcome once per visit.
     """
     node = nodes[index]
+    factor = parameters["subtree_value_bias_factor"]
     if node["first_edge"] == NO_EDGE:
-        _set_to_own(node)
+        shift = correction(biases, node, factor) if node["status"] == EVALUATED else 0.0
+        set_to_own(node, node["own_utility"] + shift)
         return
     sign = sign_of(node["to_move"])
     weights = scratch.weights
@@ -55,6 +59,7 @@ def recompute(
             largest = max(largest, weight)
             count += 1
         e = edge["next_edge"]
+    original_total = total
     subtract = 0.0
     prune = 0.0
     if parameters["use_noise_pruning"]:
@@ -64,11 +69,37 @@ def recompute(
         prune = min(parameters["chosen_move_prune"], largest * MAX_SHARE_CUT)
     exponent = parameters["value_weight_exponent"]
     reweight(student, weights, scratch.utilities, count, total, subtract, prune, exponent, scratch.factors)
-    _average(nodes, edges, node, count, scratch)
+    own_utility = node["own_utility"]
+    if node["bias"] != NO_BIAS:
+        _learn_bias(biases, node, sign, count, original_total, parameters, scratch)
+        own_utility += correction(biases, node, factor)
+    _average(nodes, edges, node, own_utility, count, scratch)
 
 
 @njit(cache=True, nogil=True)
-def _set_to_own(node: np.void) -> None:
+def _learn_bias(
+    biases: npt.NDArray[np.void],
+    node: np.void,
+    sign: float,
+    count: int,
+    original_total: float,
+    parameters: np.void,
+    scratch: Scratch,
+) -> None:
+    """Tell the node's entry how far its children, as they are averaged, are from its own utility."""
+    total = 0.0
+    utility = 0.0
+    for i in range(count):
+        total += scratch.weights[i]
+        utility += scratch.weights[i] * sign * scratch.utilities[i]
+    mean = utility / total if total > 0.0 else 0.0
+    exponent = parameters["subtree_value_bias_weight_exponent"]
+    update_bias(biases, node, mean, total, original_total, exponent)
+
+
+@njit(cache=True, nogil=True)
+def set_to_own(node: np.void, own_utility: float) -> None:
+    """Make a node without children as good as its own evaluation, its utility being ``own_utility``."""
     times = 1 if node["status"] == EVALUATED else node["visits"]
     own_weight = node["own_weight"]
     node["weight"] = own_weight * times
@@ -77,19 +108,24 @@ def _set_to_own(node: np.void) -> None:
     own = node["own"]
     for value in range(NUM_VALUES):
         mean[value] = own[value]
-    node["utility"] = node["own_utility"]
-    node["utility_sq"] = node["own_utility"] * node["own_utility"]
+    node["utility"] = own_utility
+    node["utility_sq"] = own_utility * own_utility
 
 
 @njit(cache=True, nogil=True)
 def _average(
-    nodes: npt.NDArray[np.void], edges: npt.NDArray[np.void], node: np.void, count: int, scratch: Scratch
+    nodes: npt.NDArray[np.void],
+    edges: npt.NDArray[np.void],
+    node: np.void,
+    own_utility: float,
+    count: int,
+    scratch: Scratch,
 ) -> None:
     own_weight = node["own_weight"]
     weight_sum = own_weight
     weight_sq = own_weight * own_weight
-    utility = own_weight * node["own_utility"]
-    utility_sq = own_weight * node["own_utility"] * node["own_utility"]
+    utility = own_weight * own_utility
+    utility_sq = own_weight * own_utility * own_utility
     mean = node["mean"]
     own = node["own"]
     for value in range(NUM_VALUES):

@@ -16,7 +16,7 @@ import numpy as np
 
 from client.search.rng import philox
 from common.go.board import is_illegal_suicide
-from common.go.play import is_superko_banned, pass_would_end_phase
+from common.go.play import is_once_banned, is_superko_banned, pass_would_end_phase, unblocked_stone
 from common.go.points import EMPTY, MAIN_PHASE, NO_POINT, NUM_POINTS, SECOND_CLEANUP, STRIDE
 from common.go.scoring import own_komi
 from common.go.state import History, State
@@ -51,25 +51,34 @@ def mixed_words(first: Any, second: Any, salt: Any) -> tuple[Any, Any]:
 
 
 @njit(cache=True, nogil=True)
+def _is_banned(state: State, history: History, point: int) -> bool:
+    """Whether nothing but what has been before forbids the player to move the empty ``point``."""
+    if state["phase"] == MAIN_PHASE:
+        banned = is_superko_banned(state, history, point)
+    else:  # a ko capture of this phase can be made again only where its stone has gone
+        banned = (
+            state["vacated"][point] & state["to_move"] != 0
+            and is_once_banned(state, history, point)
+            and unblocked_stone(state, point) == NO_POINT
+        )
+    return bool(banned and not is_illegal_suicide(state, point, state["to_move"]))
+
+
+@njit(cache=True, nogil=True)
 def _points_key(state: State, history: History) -> tuple[Any, Any]:
     """Stones, what repetition forbids, and the markings of the cleanup phases."""
     first = state["grid_key"]
     second = _ZERO
     colour = state["colour"]
     phase = state["phase"]
-    to_move = state["to_move"]
     for y in range(state["y_size"]):
         start = (y + 1) * STRIDE + 1
         for point in range(start, start + state["x_size"]):
             second ^= _STONES[colour[point], point]
+            if colour[point] == EMPTY and _is_banned(state, history, point):
+                first ^= _BANNED[0, point]
+                second ^= _BANNED[1, point]
             if phase == MAIN_PHASE:
-                if (
-                    colour[point] == EMPTY
-                    and is_superko_banned(state, history, point)
-                    and not is_illegal_suicide(state, point, to_move)
-                ):
-                    first ^= _BANNED[0, point]
-                    second ^= _BANNED[1, point]
                 continue
             if state["ko_blocked"][point] != 0:
                 first ^= _BLOCKED[0, point]

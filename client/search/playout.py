@@ -3,7 +3,7 @@
 `descend_all` and `expand_all` are the two kernels of a round; between them the evaluator works. A playout plays on a
 scratch copy of the root's STATE and takes its keys back from the HISTORY when the leaf has been encoded; nothing is
 allocated. Which slots share a call changes no result: a search draws from its own generator, in its own order.
-Specification: search.md 2.1, 2.2, 3, 4.7, 5, 8.
+Specification: search.md 2.1, 2.2, 3, 4.3, 4.7, 5, 7, 8.
 """
 
 from __future__ import annotations
@@ -15,16 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from client.search.backup import recompute
+from client.search.bias import bias_key, has_bias
 from client.search.borrow import borrowed
-from client.search.grow import add_child
+from client.search.graph import catches_up, child_key, is_on_path
+from client.search.grow import add_edge, new_node
 from client.search.leaf import end_game, finish_evaluation, store_evaluation, write_policy
 from client.search.rng import below
-from client.search.root import add_root_sample, next_root_symmetry, use_root_policy
+from client.search.root import add_root_sample, next_root_symmetry, share_priors, use_root_policy
 from client.search.select import select_move
+from client.search.tables import bias_of_key, find_node, put_node
 from client.search.tree import (
     EVALUATED,
     FINISHED,
     NO_EDGE,
+    NO_NODE,
     PENDING,
     ROOT,
     RUNNING,
@@ -40,11 +44,14 @@ from client.search.tree import (
 from common.features import FeatureOptions, encode
 from common.go.board import copy_state
 from common.go.history import rewind
-from common.go.play import legal_points, play
+from common.go.play import is_legal, legal_points, play
 from common.go.points import PASS, STRIDE, point_of
 from common.go.state import NUM_RECENT
 from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
+
+CAUGHT_UP: Final = 4
+"""How a walk may end besides the statuses of a node: at an edge whose child has been seen (search.md 7)."""
 
 NOT_FINITE: Final = -1
 """What `expand_all` returns for an evaluation with infinities or no numbers."""
@@ -53,34 +60,100 @@ NOT_FINITE: Final = -1
 
 
 @njit(cache=True, nogil=True)
+def _link(forest: Forest, slot: int, parent: int, position: int, bias: tuple[bool, Any, Any], scratch: Scratch) -> int:
+    """Give ``parent`` an edge for the move ``position`` that has been played in the scratch; returns the edge.
+
+    It leads to a new node, or in graph search to one that another way has led to. If that is under evaluation no edge
+    is made, since the playout is given up, and NO_EDGE returned. ``bias`` says whether a new node has an entry of the
+    subtree value bias, and of which key (two np.uint64).
+    """
+    state = scratch.state[0]
+    nodes = forest.nodes[slot]
+    is_graph = forest.searches[slot]["is_graph"]
+    first = second = np.uint64(0)
+    if is_graph:
+        bound = forest.parameters[slot]["graph_search_rep_bound"]
+        first, second = child_key(nodes[parent]["key"], state, forest.histories[slot], bound, False, scratch)
+        met = find_node(forest, slot, first, second, state["to_move"])
+        if met != NO_NODE:
+            return NO_EDGE if nodes[met]["status"] == PENDING else add_edge(forest, slot, parent, position, met)
+    child = new_node(forest, slot)
+    node = nodes[child]
+    node["to_move"] = state["to_move"]
+    if bias[0]:
+        node["bias"] = bias_of_key(forest, slot, bias[1], bias[2])
+    if is_graph:
+        node["key"][0] = first
+        node["key"][1] = second
+        put_node(forest, slot, child)
+    return add_edge(forest, slot, parent, position, child)
+
+
+@njit(cache=True, nogil=True)
+def _step(
+    forest: Forest, slot: int, playouts: Playouts, row: int, depth: int, scratch: Scratch, context: Context
+) -> int:
+    """Take one move from node ``depth`` of the path; returns EVALUATED if the walk goes on from the next node.
+
+    In graph search it may end here: CAUGHT_UP, its last edge being counted; PENDING at a node under evaluation; or
+    UNEVALUATED where the move is illegal, since the node was evaluated with another history, and is to be again.
+    """
+    nodes = forest.nodes[slot]
+    edges = forest.edges[slot]
+    state = scratch.state[0]
+    history = forest.histories[slot]
+    index: Any = np.int64(playouts.nodes[row, depth])
+    is_graph = forest.searches[slot]["is_graph"]
+    priors = forest.priors[slot, index]
+    edge, position = select_move(nodes, edges, priors, index, index == ROOT, forest.parameters[slot], scratch)
+    move: Any = np.int64(position if edge == NO_EDGE else edges[edge]["position"])
+    point = point_of(move, context.length)
+    if is_graph and index != ROOT and not is_legal(state, history, point):
+        nodes[index]["status"] = UNEVALUATED
+        return UNEVALUATED
+    biased = edge == NO_EDGE and forest.searches[slot]["is_biased"] and has_bias(state, point)
+    bias_first = bias_second = np.uint64(0)
+    if biased:
+        bias_first, bias_second = bias_key(state, point)
+    play(state, history, point)
+    if edge == NO_EDGE:
+        edge = _link(forest, slot, index, move, (biased, bias_first, bias_second), scratch)
+        if edge == NO_EDGE:
+            return PENDING
+    child: Any = np.int64(edges[edge]["child"])
+    if is_graph and (catches_up(forest, slot, edge) or is_on_path(nodes, playouts, row, depth, child)):
+        edges[edge]["visits"] += 1
+        return CAUGHT_UP
+    playouts.edges[row, depth] = edge
+    playouts.nodes[row, depth + 1] = child
+    nodes[child]["virtual_losses"] += 1
+    return EVALUATED
+
+
+@njit(cache=True, nogil=True)
 def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scratch, context: Context) -> int:
-    """Play from the root down to the first node that is not EVALUATED; returns its status.
+    """Play from the root down to the first node that is not EVALUATED; returns its status, or CAUGHT_UP.
 
     Leaves the leaf's position in ``scratch.state``, its keys in the HISTORY and the path in ``playouts``.
     """
     copy_state(scratch.state, 0, forest.states, slot)
     state = scratch.state[0]
-    history = forest.histories[slot]
     nodes = forest.nodes[slot]
-    edges = forest.edges[slot]
     index = ROOT
     depth = 0
     playouts.slots[row] = slot
     playouts.nodes[row, 0] = ROOT
     nodes[ROOT]["virtual_losses"] += 1
+    step = EVALUATED
     while nodes[index]["status"] == EVALUATED:
-        priors = forest.priors[slot, index]
-        edge, position = select_move(nodes, edges, priors, index, index == ROOT, forest.parameters[slot], scratch)
-        if edge == NO_EDGE:
-            edge = add_child(forest, slot, index, position)
-        move: Any = np.int64(edges[edge]["position"])
-        play(state, history, point_of(move, context.length))
-        index = np.int64(edges[edge]["child"])
-        playouts.edges[row, depth] = edge
+        step = _step(forest, slot, playouts, row, depth, scratch, context)
+        if step != EVALUATED:
+            break
         depth += 1
-        playouts.nodes[row, depth] = index
-        nodes[index]["virtual_losses"] += 1
+        index = np.int64(playouts.nodes[row, depth])
     playouts.depths[row] = depth
+    if step != EVALUATED:
+        return step
     if nodes[index]["status"] == UNEVALUATED:
         nodes[index]["to_move"] = state["to_move"]
         if index != ROOT and state["finished"]:
@@ -174,7 +247,8 @@ def _descend_slot(
     """Start playouts of one slot from batch row ``rows`` on; returns the rows filled then.
 
     A playout that ends where the game does is backed up at once, but counts as a leaf while others are under way,
-    so that decided lines do not flood the statistics meanwhile. One that meets a node under evaluation is given up.
+    so that decided lines do not flood the statistics meanwhile; so does one that catches up in a graph. One that meets
+    a node under evaluation is given up.
     """
     search = forest.searches[slot]
     history = forest.histories[slot]
@@ -185,7 +259,7 @@ def _descend_slot(
         if status == PENDING:
             _give_up(forest, playouts, rows)
             started = context.leaves
-        elif status == TERMINAL:
+        elif status in (TERMINAL, CAUGHT_UP):
             _back_up(forest, playouts, rows, scratch, context)
             if search["pending"] > 0:
                 started += 1
@@ -218,7 +292,7 @@ def descend_all(forest: Forest, playouts: Playouts, inputs: Inputs, scratch: Scr
 
 @njit(cache=True, nogil=True)
 def _give_up(forest: Forest, playouts: Playouts, row: int) -> None:
-    """Undo a playout that met a node under evaluation; it has made no edge, since new children are leaves."""
+    """Undo a playout that met a node under evaluation; it has made no edge (see `_link`)."""
     slot: Any = np.int64(playouts.slots[row])
     for depth in range(playouts.depths[row] + 1):
         forest.nodes[slot, playouts.nodes[row, depth]]["virtual_losses"] -= 1
@@ -230,6 +304,7 @@ def _back_up(forest: Forest, playouts: Playouts, row: int, scratch: Scratch, con
     slot: Any = np.int64(playouts.slots[row])
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
+    biases = forest.biases[slot]
     last = playouts.depths[row]
     for depth in range(last, -1, -1):
         index: Any = np.int64(playouts.nodes[row, depth])
@@ -238,7 +313,7 @@ def _back_up(forest: Forest, playouts: Playouts, row: int, scratch: Scratch, con
         node["visits"] += 1
         if depth < last:
             edges[playouts.edges[row, depth]]["visits"] += 1
-        recompute(nodes, edges, index, index == ROOT, forest.parameters[slot], context.student_table, scratch)
+        recompute(nodes, edges, biases, index, index == ROOT, forest.parameters[slot], context.student_table, scratch)
 
 
 @njit(cache=True, nogil=True)
@@ -276,9 +351,12 @@ def _expand_row(
     if index == ROOT:
         finite = _expand_root(forest, playouts, row, outputs, scratch, context)
     else:
+        if node["visits"] > 0:  # evaluated again, which counts above it alone
+            node["visits"] -= 1
         store_evaluation(node, outputs, row)
         temperature = forest.parameters[slot]["nn_policy_temperature"]
         finite = write_policy(outputs.policy[row], playouts.legal[row], temperature, forest.priors[slot, index])
+        share_priors(forest, slot, index)
         finish_evaluation(forest, slot, index, context)
         _back_up(forest, playouts, row, scratch, context)
     return finite and math.isfinite(forest.nodes[slot, ROOT]["utility"])

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from client.search.grow import clear_tree, new_forest, promote_child
+from client.search.grow import clear_tree, new_forest
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
     REPORT_SCALE,
@@ -27,6 +27,7 @@ from client.search.play_selection import (
     search_entropy_and_surprise,
 )
 from client.search.playout import NOT_FINITE, descend_all, expand_all
+from client.search.reuse import promote_child
 from client.search.rng import seed_generator
 from client.search.root import begin_search
 from client.search.root_policy import interpolate_by_turn, policy_entropy
@@ -116,15 +117,15 @@ class SearchPool:
         self.length = evaluator.length
         self.max_visits = max_visits
         self.forest = new_forest(slots, max_visits, self.length)
-        self.playouts = new_playouts(slots * leaves, max_visits, self.length)
-        self.scratch = new_scratch(self.length)
+        nodes, edges = self.forest.nodes.shape[1], self.forest.edges.shape[1]
+        self.playouts = new_playouts(slots * leaves, nodes, self.length)
+        self.scratch = new_scratch(self.length, nodes, edges)
         self.context = Context(self.length, leaves, evaluator.has_short_term_errors, score_table(), student_table())
         self.batch: Batch = evaluator.new_batch(slots * leaves, ownership=False)
         self._inputs = arrays_of(Inputs, self.batch)
         self._outputs = arrays_of(Outputs, self.batch)
         self._children = new_children(self.length**2 + 1)
         self._finished = np.zeros(slots, np.int32)
-        self._new_indices = np.zeros((2, max_visits), np.int32)
         self._rows = 0
         self._wait: Callable[[], None] | None = None  # for the round that is under way
 
@@ -157,7 +158,9 @@ class SearchPool:
             seed: 64 bits that fix every random draw of this search, so that its result depends neither on the slot
                 nor on what else runs.
             first_turn: turn number of the first turn of the record, where the record starts in mid-game.
-            keep_tree: search on in the tree that `advance` left; its visits count.
+            keep_tree: search on in the tree that `advance` left; its visits count. One that was grown with another
+                ``use_graph_search``, without or with subtree value bias, or that leaves no room for ``visits``, is not
+                kept.
 
         Raises:
             ValueError: the board does not fit the tensor, or ``visits`` the memory.
@@ -234,8 +237,7 @@ class SearchPool:
             raise RuntimeError(f"slot {slot} is still searching")
         self.forest.searches[slot]["status"] = IDLE
         position = position_of(point, self.length)
-        new_nodes, new_edges = self._new_indices
-        return bool(promote_child(self.forest, slot, position, new_nodes, new_edges))
+        return bool(promote_child(self.forest, slot, position, self.scratch))
 
     def forget(self, slot: int) -> None:
         """Drop a slot's search and tree; a running search only between two rounds."""

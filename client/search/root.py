@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from client.search.backup import recompute
+from client.search.graph import root_key
 from client.search.grow import clear_tree
-from client.search.leaf import mix_evaluation, mixed, set_own_utility, set_own_weight, store_evaluation, write_policy
+from client.search.leaf import mix_evaluation, mixed, store_evaluation, write_policy
+from client.search.reuse import fits, recompute_tree
 from client.search.rng import below
 from client.search.root_policy import make_root_policy
 from client.search.tree import (
@@ -37,8 +38,9 @@ def begin_search(
 ) -> None:
     """Set a slot running whose state, history, parameters and generator are in place.
 
-    A kept tree gets the new score centre throughout, and its root a new policy; a root that is to be averaged over
-    several symmetries, or seen with other inputs or another optimism than the tree, is evaluated anew first.
+    A tree that does not fit (`client.search.reuse.fits`) is not kept. A kept tree gets the new score centre throughout,
+    and its root a new policy; a root that is to be averaged over several symmetries, or seen with other inputs or
+    another optimism than the tree, is evaluated anew first.
     """
     search = forest.searches[slot]
     state = forest.states[slot]
@@ -49,13 +51,13 @@ def begin_search(
     search["turn"] = turn
     search["samples_done"] = 0
     search["sqrt_area"] = math.sqrt(float(state["x_size"]) * float(state["y_size"]))
-    if not keep_tree:
-        clear_tree(forest, slot)
     root = forest.nodes[slot, ROOT]
-    if root["status"] != EVALUATED:
+    if not keep_tree or root["status"] != EVALUATED or not fits(forest, slot, visits):
+        clear_tree(forest, slot)
+        _describe_tree(forest, slot, scratch)
         return
     search["centre"] = dynamic_centre(root["mean"][SCORE_MEAN], search["sqrt_area"], parameters)
-    _recompute_tree(forest, slot, scratch, context)
+    recompute_tree(forest, slot, scratch, context)
     other_optimism = parameters["root_policy_optimism"] != parameters["policy_optimism"]
     several = parameters["root_num_symmetries_to_sample"] > 1
     if several or other_optimism or parameters["ignore_pre_root_history"]:
@@ -65,24 +67,18 @@ def begin_search(
 
 
 @njit(cache=True, nogil=True)
-def _recompute_tree(forest: Forest, slot: int, scratch: Scratch, context: Context) -> None:
-    """Recompute every node under the current centre; children lie behind their parents."""
-    nodes = forest.nodes[slot]
-    for index in range(forest.searches[slot]["num_nodes"] - 1, ROOT - 1, -1):
-        if nodes[index]["visits"] == 0:
-            continue
-        set_own_utility(forest, slot, index, context)
-        if nodes[index]["status"] == EVALUATED:
-            set_own_weight(forest, slot, index, context)
-        recompute(
-            nodes,
-            forest.edges[slot],
-            index,
-            index == ROOT,
-            forest.parameters[slot],
-            context.student_table,
-            scratch,
-        )
+def _describe_tree(forest: Forest, slot: int, scratch: Scratch) -> None:
+    """Say how the tree that begins is to grow, and name its root."""
+    search = forest.searches[slot]
+    parameters = forest.parameters[slot]
+    search["is_graph"] = parameters["use_graph_search"]
+    search["is_biased"] = parameters["subtree_value_bias_factor"] > 0.0
+    if search["is_graph"]:
+        bound = parameters["graph_search_rep_bound"]
+        first, second = root_key(forest.states[slot], forest.histories[slot], bound, scratch)
+        key = forest.nodes[slot, ROOT]["key"]
+        key[0] = first
+        key[1] = second
 
 
 @njit(cache=True, nogil=True)
@@ -138,9 +134,16 @@ def use_root_policy(forest: Forest, slot: int, scratch: Scratch) -> None:
     turn: Any = np.int64(search["turn"])
     parameters = forest.parameters[slot]
     make_root_policy(policy, turn, search["sqrt_area"], parameters, forest.generators[slot], scratch.factors)
-    root = forest.nodes[slot, ROOT]
-    root["next_position"] = UNKNOWN_POSITION
-    e = root["first_edge"]
+    share_priors(forest, slot, ROOT)
+
+
+@njit(cache=True, nogil=True)
+def share_priors(forest: Forest, slot: int, index: int) -> None:
+    """Tell the edges of a node whose policy is new."""
+    policy = forest.priors[slot, index]
+    node = forest.nodes[slot, index]
+    node["next_position"] = UNKNOWN_POSITION
+    e = node["first_edge"]
     while e != NO_EDGE:
         edge = forest.edges[slot, e]
         edge["prior"] = policy[edge["position"]]

@@ -55,8 +55,9 @@ GTP: dict[str, Any] = {
 
 
 def record(base: dict[str, Any] | None = None, **changes: Any) -> np.void:
-    """A parameter record: the defaults, ``base`` over them, ``changes`` over both."""
-    made: np.void = to_record(SearchParameters(max_visits=1000, **{**(base or {}), **changes}))
+    """A parameter record: the defaults but no subtree value bias, ``base`` over them, ``changes`` over both."""
+    values = {"subtree_value_bias_factor": 0.0, **(base or {}), **changes}
+    made: np.void = to_record(SearchParameters(max_visits=1000, **values))
     return made
 
 
