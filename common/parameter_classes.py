@@ -73,6 +73,8 @@ class SearchParameters:
     uncertainty_exponent: Annotated[float, Key("uncertaintyExponent", number(0, 2))] = 1.0
     uncertainty_max_weight: Annotated[float, Key("uncertaintyMaxWeight", number(1, 100))] = 8.0
     use_graph_search: Annotated[bool, Key("useGraphSearch", BOOLEAN)] = False
+    graph_search_rep_bound: Annotated[int, Key("graphSearchRepBound", integer(3, 50))] = 11
+    graph_search_catch_up_leak_prob: Annotated[float, Key("graphSearchCatchUpLeakProb", _PROBABILITY)] = 0.0
     subtree_value_bias_factor: Annotated[float, Key("subtreeValueBiasFactor", _PROBABILITY)] = 0.45
     subtree_value_bias_weight_exponent: Annotated[float, Key("subtreeValueBiasWeightExponent", _PROBABILITY)] = 0.85
     subtree_value_bias_free_prop: Annotated[float, Key("subtreeValueBiasFreeProp", _PROBABILITY)] = 0.8

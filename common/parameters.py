@@ -95,8 +95,6 @@ class MatchConfig:
 # --------------------------------------------------------------------------------------------------------------------
 
 PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
-    "useGraphSearch": (False,),
-    "subtreeValueBiasFactor": (0.0,),
     "komiAuto": (False,),
     "handicapProb": (0.0,),
     "numExtraBlackFixed": (),

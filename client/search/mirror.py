@@ -101,6 +101,7 @@ def face_mirror_go(forest: Forest, slot: int) -> None:
     parameters = forest.parameters[slot]
     parameters["use_noise_pruning"] = False
     parameters["value_weight_exponent"] = 0.0
+    parameters["subtree_value_bias_factor"] = 0.0
 
 
 @njit(cache=True, nogil=True)

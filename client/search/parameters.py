@@ -62,6 +62,13 @@ SEARCH_PARAMETERS: Final = np.dtype(
         ("uncertainty_coeff", np.float64),
         ("uncertainty_exponent", np.float64),
         ("uncertainty_max_weight", np.float64),
+        ("subtree_value_bias_factor", np.float64),
+        ("subtree_value_bias_weight_exponent", np.float64),
+        ("subtree_value_bias_free_prop", np.float64),
+        # -- positions that are met by several ways --
+        ("use_graph_search", np.bool_),
+        ("graph_search_rep_bound", np.int64),
+        ("graph_search_catch_up_leak_prob", np.float64),
         # -- what the net is told --
         ("playout_doubling_advantage", np.float64),  # the other player is told its negative
         ("playout_doubling_advantage_pla", np.int8),  # whose it is; EMPTY: of the player to move at the root

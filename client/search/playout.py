@@ -3,7 +3,7 @@
 `descend_all` and `expand_all` are the two kernels of a round; between them the evaluator works. A playout plays on a
 scratch copy of the root's STATE and takes its keys back from the HISTORY when the leaf has been encoded; nothing is
 allocated. Which slots share a call changes no result: a search draws from its own generator, in its own order.
-Specification: search.md 2.1, 2.2, 3, 4.7, 5, 8.
+Specification: search.md 2.1, 2.2, 3, 4.3, 4.7, 5, 7, 8.
 """
 
 from __future__ import annotations
@@ -15,20 +15,30 @@ import numpy as np
 import numpy.typing as npt
 
 from client.search.backup import recompute
+from client.search.bias import bias_key, has_bias
 from client.search.borrow import borrowed
 from client.search.ending import set_ending_points
-from client.search.grow import add_child
+from client.search.graph import catches_up, child_key, is_on_path
+from client.search.grow import add_edge, new_node
 from client.search.leaf import end_game, finish_evaluation, mix_ownership, store_evaluation, write_policy
 from client.search.mirror import lean_to_centre
 from client.search.passing import cap_pass, is_left_open, look_aside
 from client.search.rng import below
-from client.search.root import add_root_sample, next_root_symmetry, use_root_policy, wants_root_ownership
+from client.search.root import (
+    add_root_sample,
+    next_root_symmetry,
+    share_priors,
+    use_root_policy,
+    wants_root_ownership,
+)
 from client.search.root_select import select_by_rules
 from client.search.select import select_move
+from client.search.tables import bias_of_key, find_node, put_node
 from client.search.tree import (
     EVALUATED,
     FINISHED,
     NO_EDGE,
+    NO_NODE,
     NO_POSITION,
     PENDING,
     ROOT,
@@ -45,14 +55,15 @@ from client.search.tree import (
 from common.features import FeatureOptions, encode
 from common.go.board import copy_state
 from common.go.history import rewind
-from common.go.play import legal_points, pass_would_end_phase, play
+from common.go.play import is_legal, legal_points, pass_would_end_phase, play
 from common.go.points import EMPTY, PASS, STRIDE, point_of
 from common.go.state import NUM_RECENT
 from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
 
-CAUGHT_UP: Final = 4
-"""How a walk may end besides the statuses of a node: at an edge that now counts a visit its child had already."""
+ENDS_HERE: Final = 4
+"""How a walk may end besides the statuses of a node: at an evaluated one that counts the playout itself, since the edge
+it chose catches up with its child (search.md 7), or since every move is avoided (4.5)."""
 NOT_FINITE: Final = -1
 """What `expand_all` returns for an evaluation with infinities or no numbers."""
 
@@ -60,61 +71,153 @@ NOT_FINITE: Final = -1
 
 
 @njit(cache=True, nogil=True)
-def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scratch, context: Context) -> int:
-    """Play from the root down to the first node that is not EVALUATED; returns its status.
+def _link(
+    forest: Forest,
+    slot: int,
+    parent: int,
+    position: int,
+    is_open: bool,
+    bias: tuple[bool, Any, Any],
+    scratch: Scratch,
+    context: Context,
+) -> int:
+    """Give ``parent`` an edge for the move ``position`` that has been played in the scratch; returns the edge.
 
-    CAUGHT_UP instead if the walk ends at an edge, EVALUATED if a node has no move left to take.
+    It leads to a new node, or in graph search to one that another way has led to. If that is under evaluation no edge
+    is made, since the playout is given up, and NO_EDGE returned.
+
+    Args:
+        is_open: the search goes on from there even if the game is over.
+        bias: whether a new node has an entry of the subtree value bias, and of which key (two np.uint64).
+    """
+    state = scratch.state[0]
+    nodes = forest.nodes[slot]
+    is_graph = forest.searches[slot]["is_graph"]
+    first = second = np.uint64(0)
+    if is_graph:
+        bound = forest.parameters[slot]["graph_search_rep_bound"]
+        goes_on = is_open and state["finished"] != 0
+        first, second = child_key(nodes[parent]["key"], state, forest.histories[slot], bound, goes_on, scratch)
+        met = find_node(forest, slot, first, second, state["to_move"])
+        if met != NO_NODE:
+            return NO_EDGE if nodes[met]["status"] == PENDING else add_edge(forest, slot, parent, position, met)
+    child: Any = np.int64(new_node(forest, slot))
+    node = nodes[child]
+    node["to_move"] = state["to_move"]
+    if bias[0]:
+        node["bias"] = bias_of_key(forest, slot, bias[1], bias[2])
+    if is_graph:
+        node["key"][0] = first
+        node["key"][1] = second
+        put_node(forest, slot, child)
+    if state["finished"] and not is_open:
+        end_game(forest, slot, child, scratch, context)
+    return add_edge(forest, slot, parent, position, child)
+
+
+@njit(cache=True, nogil=True)
+def _choose(
+    forest: Forest, slot: int, playouts: Playouts, row: int, depth: int, scratch: Scratch, context: Context
+) -> tuple[int, int]:
+    """The next move from node ``depth`` of the path: an edge, or NO_EDGE and a position (NO_POSITION: there is none).
+
+    A look aside (search.md 4.6) is marked in ``playouts.counts_from``.
+    """
+    search = forest.searches[slot]
+    parameters = forest.parameters[slot]
+    index: Any = np.int64(playouts.nodes[row, depth])
+    if search["rules_inside"] or index == ROOT:
+        edge, position = select_by_rules(forest, slot, index, depth, scratch, context)
+        if edge == NO_EDGE and position == NO_POSITION:
+            return NO_EDGE, NO_POSITION
+    else:
+        edge, position = select_move(
+            forest.nodes[slot], forest.edges[slot], forest.priors[slot, index], index, parameters, scratch
+        )
+    if (
+        parameters["enable_more_passing_hacks"]
+        and not search["avoids"]
+        and pass_would_end_phase(scratch.state[0], forest.histories[slot])
+    ):
+        aside = look_aside(forest, slot, index, edge, position, depth)
+        if aside != NO_POSITION:
+            playouts.counts_from[row] = depth + 1
+            return NO_EDGE, aside
+    return edge, position
+
+
+@njit(cache=True, nogil=True)
+def _step(
+    forest: Forest, slot: int, playouts: Playouts, row: int, depth: int, scratch: Scratch, context: Context
+) -> int:
+    """Take one move from node ``depth`` of the path; returns EVALUATED if the walk goes on from the next node.
+
+    It may end here: ENDS_HERE, its last edge being counted; in graph search PENDING at a node under evaluation, or
+    UNEVALUATED where the move is illegal, since the node was evaluated with another history, and is to be again.
+    """
+    nodes = forest.nodes[slot]
+    edges = forest.edges[slot]
+    search = forest.searches[slot]
+    state = scratch.state[0]
+    history = forest.histories[slot]
+    index: Any = np.int64(playouts.nodes[row, depth])
+    edge, position = _choose(forest, slot, playouts, row, depth, scratch, context)
+    if edge == NO_EDGE and position == NO_POSITION:
+        return ENDS_HERE
+    move: Any = np.int64(position if edge == NO_EDGE else edges[edge]["position"])
+    point = point_of(move, context.length)
+    if search["is_graph"] and index != ROOT and not is_legal(state, history, point):
+        nodes[index]["status"] = UNEVALUATED
+        return UNEVALUATED
+    biased = edge == NO_EDGE and search["is_biased"] and has_bias(state, point)
+    bias_first = bias_second = np.uint64(0)
+    if biased:
+        bias_first, bias_second = bias_key(state, point)
+    is_open = point == PASS and is_left_open(state, history, index == ROOT, forest.parameters[slot])
+    play(state, history, point)
+    if edge == NO_EDGE:
+        bias = (biased, bias_first, bias_second)
+        edge = _link(forest, slot, index, move, is_open, bias, scratch, context)
+        if edge == NO_EDGE:
+            return PENDING
+    child: Any = np.int64(edges[edge]["child"])
+    looks_aside = playouts.counts_from[row] > depth
+    if (not looks_aside and catches_up(forest, slot, edge)) or (
+        search["is_graph"] and is_on_path(nodes, playouts, row, depth, child)
+    ):
+        if not looks_aside:
+            edges[edge]["visits"] += 1
+        return ENDS_HERE
+    playouts.edges[row, depth] = edge
+    playouts.nodes[row, depth + 1] = child
+    nodes[child]["virtual_losses"] += 1
+    return EVALUATED
+
+
+@njit(cache=True, nogil=True)
+def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scratch, context: Context) -> int:
+    """Play from the root down to the first node that is not EVALUATED; returns its status, or ENDS_HERE.
 
     Leaves the leaf's position in ``scratch.state``, its keys in the HISTORY and the path in ``playouts``.
     """
     copy_state(scratch.state, 0, forest.states, slot)
-    state = scratch.state[0]
-    history = forest.histories[slot]
     nodes = forest.nodes[slot]
-    edges = forest.edges[slot]
-    parameters = forest.parameters[slot]
-    looks_aside = parameters["enable_more_passing_hacks"] and not forest.searches[slot]["avoids"]
-    passing = context.length * context.length
-    is_open = False
     index = ROOT
     depth = 0
     playouts.slots[row] = slot
     playouts.counts_from[row] = 0
     playouts.nodes[row, 0] = ROOT
+    nodes[ROOT]["to_move"] = scratch.state[0]["to_move"]
     nodes[ROOT]["virtual_losses"] += 1
-    rules_inside = forest.searches[slot]["rules_inside"]
+    step = EVALUATED
     while nodes[index]["status"] == EVALUATED:
-        if rules_inside or index == ROOT:
-            edge, position = select_by_rules(forest, slot, index, depth, scratch, context)
-            if edge == NO_EDGE and position == NO_POSITION:
-                break
-        else:
-            edge, position = select_move(nodes, edges, forest.priors[slot, index], index, parameters, scratch)
-        if looks_aside and pass_would_end_phase(state, history):
-            aside = look_aside(forest, slot, index, edge, position, depth)
-            if aside != NO_POSITION:
-                edge, position = NO_EDGE, aside
-                playouts.counts_from[row] = depth + 1
-        if edge == NO_EDGE:
-            edge = add_child(forest, slot, index, position)
-        move: Any = np.int64(edges[edge]["position"])
-        if nodes[edges[edge]["child"]]["visits"] > edges[edge]["visits"]:
-            edges[edge]["visits"] += 1
-            playouts.depths[row] = depth
-            return CAUGHT_UP
-        is_open = move == passing and is_left_open(state, history, index == ROOT, parameters)
-        play(state, history, point_of(move, context.length))
-        index = np.int64(edges[edge]["child"])
-        playouts.edges[row, depth] = edge
+        step = _step(forest, slot, playouts, row, depth, scratch, context)
+        if step != EVALUATED:
+            break
         depth += 1
-        playouts.nodes[row, depth] = index
-        nodes[index]["virtual_losses"] += 1
+        index = np.int64(playouts.nodes[row, depth])
     playouts.depths[row] = depth
-    if nodes[index]["status"] == UNEVALUATED:
-        nodes[index]["to_move"] = state["to_move"]
-        if index != ROOT and state["finished"] and not is_open:
-            end_game(forest, slot, index, scratch, context)
-    return int(nodes[index]["status"])
+    return int(nodes[index]["status"] if step == EVALUATED else step)
 
 
 @njit(cache=True, nogil=True)
@@ -201,7 +304,7 @@ def _wants_playout(forest: Forest, slot: int) -> bool:
     root = forest.nodes[slot, ROOT]
     if root["status"] == UNEVALUATED:
         return True
-    has_room = search["num_nodes"] < forest.nodes.shape[1]
+    has_room = search["num_nodes"] < forest.nodes.shape[1] and search["num_edges"] < forest.edges.shape[1]
     return bool(has_room and root["visits"] + search["pending"] < search["visits_limit"])
 
 
@@ -211,9 +314,9 @@ def _descend_slot(
 ) -> int:
     """Start playouts of one slot from batch row ``rows`` on; returns the rows filled then.
 
-    A playout that ends where the game does, or where every move is avoided, is backed up at once, but counts as a leaf
-    while others are under way, so that such lines do not flood the statistics meanwhile. One that meets a node under
-    evaluation is given up.
+    A playout that ends where the game does, where every move is avoided or where an edge catches up with its child is
+    backed up at once, but counts as a leaf while others are under way, so that such lines do not flood the statistics
+    meanwhile. One that meets a node under evaluation is given up.
     """
     search = forest.searches[slot]
     history = forest.histories[slot]
@@ -224,7 +327,7 @@ def _descend_slot(
         if status == PENDING:
             _give_up(forest, playouts, rows)
             started = search["leaves"]
-        elif status in (TERMINAL, EVALUATED, CAUGHT_UP):
+        elif status in (TERMINAL, ENDS_HERE):
             _back_up(forest, playouts, rows, scratch, context)
             if search["pending"] > 0:
                 started += 1
@@ -257,7 +360,7 @@ def descend_all(forest: Forest, playouts: Playouts, inputs: Inputs, scratch: Scr
 
 @njit(cache=True, nogil=True)
 def _give_up(forest: Forest, playouts: Playouts, row: int) -> None:
-    """Undo a playout that met a node under evaluation; it has made no edge, since new children are leaves."""
+    """Undo a playout that met a node under evaluation; it has made no edge (see `_link`)."""
     slot: Any = np.int64(playouts.slots[row])
     for depth in range(playouts.depths[row] + 1):
         forest.nodes[slot, playouts.nodes[row, depth]]["virtual_losses"] -= 1
@@ -272,6 +375,7 @@ def _back_up(forest: Forest, playouts: Playouts, row: int, scratch: Scratch, con
     slot: Any = np.int64(playouts.slots[row])
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
+    biases = forest.biases[slot]
     last = playouts.depths[row]
     for depth in range(last, -1, -1):
         index: Any = np.int64(playouts.nodes[row, depth])
@@ -282,7 +386,7 @@ def _back_up(forest: Forest, playouts: Playouts, row: int, scratch: Scratch, con
         node["visits"] += 1
         if depth < last:
             edges[playouts.edges[row, depth]]["visits"] += 1
-        recompute(nodes, edges, index, index == ROOT, forest.parameters[slot], context.student_table, scratch)
+        recompute(nodes, edges, biases, index, index == ROOT, forest.parameters[slot], context.student_table, scratch)
 
 
 @njit(cache=True, nogil=True)
@@ -322,6 +426,8 @@ def _expand_row(
     if index == ROOT:
         finite = _expand_root(forest, playouts, row, outputs, scratch, context)
     else:
+        if node["visits"] > 0:  # evaluated again, which counts above it alone
+            node["visits"] -= 1
         store_evaluation(node, outputs, row)
         mix_ownership(forest, slot, index, outputs, row, 1.0)
         if forest.searches[slot]["mirroring"] != EMPTY:
@@ -331,6 +437,7 @@ def _expand_row(
         finite = write_policy(outputs.policy[row], playouts.legal[row], temperature, forest.priors[slot, index])
         if forest.parameters[slot]["enable_passing_hacks"]:
             cap_pass(forest.priors[slot, index])
+        share_priors(forest, slot, index)
         finish_evaluation(forest, slot, index, context)
         _back_up(forest, playouts, row, scratch, context)
     return finite and math.isfinite(forest.nodes[slot, ROOT]["utility"])

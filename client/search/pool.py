@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from client.search.ending import gather_bonuses
-from client.search.grow import clear_tree, new_forest, promote_child
+from client.search.grow import clear_tree, new_forest
 from client.search.guidance import NO_GUIDANCE, Guidance, write_guidance
 from client.search.limits import is_decided, set_limits
 from client.search.passing import suppress_pass
@@ -32,6 +32,7 @@ from client.search.play_selection import (
     search_entropy_and_surprise,
 )
 from client.search.playout import NOT_FINITE, descend_all, expand_all
+from client.search.reuse import promote_child
 from client.search.rng import seed_generator
 from client.search.root import begin_search
 from client.search.root_moves import write_open_policy
@@ -128,8 +129,9 @@ class SearchPool:
         self.length = evaluator.length
         self.max_visits = max_visits
         self.forest = new_forest(slots, max_visits, self.length, ownership=ownership)
-        self.playouts = new_playouts(slots * leaves, max_visits, self.length)
-        self.scratch = new_scratch(self.length)
+        nodes, edges = self.forest.nodes.shape[1], self.forest.edges.shape[1]
+        self.playouts = new_playouts(slots * leaves, nodes, self.length)
+        self.scratch = new_scratch(self.length, nodes, edges)
         self.context = Context(self.length, leaves, evaluator.has_short_term_errors, score_table(), student_table())
         self.batch: Batch = evaluator.new_batch(slots * leaves)
         self._inputs = arrays_of(Inputs, self.batch)
@@ -137,7 +139,6 @@ class SearchPool:
         self._children = new_children(self.length**2 + 1)
         self._open_policy = np.zeros(self.length**2 + 1, np.float32)
         self._finished = np.zeros(slots, np.int32)
-        self._new_indices = np.zeros((2, max_visits), np.int32)
         self._rows = 0
         self._wait: Callable[[], None] | None = None  # for the round that is under way
 
@@ -175,7 +176,9 @@ class SearchPool:
                 the opponent, if the parameters say so.
             first_turn: turn number of the first turn of the record, where the record starts in mid-game.
             keep_tree: search on in the tree that `advance` left; its visits count. A tree that was searched with
-                another hint, other moves to avoid or another player's advantage does not fit, and is cleared.
+                another hint, other moves to avoid or another player's advantage does not fit, and is cleared; so is one
+                that was grown with another ``use_graph_search``, without or with subtree value bias, or that leaves no
+                room for ``visits``.
             guidance: what is asked of this search beside its parameters.
 
         Raises:
@@ -196,7 +199,7 @@ class SearchPool:
         turn = first_turn + int(state["turns"])
         is_other = write_guidance(self.forest, slot, guidance, self.length)
         keeps = keep_tree and not is_other
-        begin_search(self.forest, slot, turn, keeps, self._new_indices, self.scratch, self.context)
+        begin_search(self.forest, slot, visits, turn, keeps, self.scratch, self.context)
         set_limits(
             self.forest.searches[slot],
             self.forest.nodes[slot, ROOT],
@@ -285,8 +288,7 @@ class SearchPool:
             raise RuntimeError(f"slot {slot} is still searching")
         self.forest.searches[slot]["status"] = IDLE
         position = position_of(point, self.length)
-        new_nodes, new_edges = self._new_indices
-        return bool(promote_child(self.forest, slot, position, new_nodes, new_edges))
+        return bool(promote_child(self.forest, slot, position, self.scratch))
 
     def forget(self, slot: int) -> None:
         """Drop a slot's search and tree; a running search only between two rounds."""

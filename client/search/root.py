@@ -6,21 +6,13 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from client.search.backup import recompute
-from client.search.grow import clear_tree, drop_root_edges, keep_subtree
-from client.search.leaf import (
-    mix_evaluation,
-    mix_ownership,
-    mixed,
-    set_own_utility,
-    set_own_weight,
-    store_evaluation,
-    write_policy,
-)
+from client.search.graph import root_key
+from client.search.grow import clear_tree, drop_root_edges
+from client.search.leaf import mix_evaluation, mix_ownership, mixed, store_evaluation, write_policy
 from client.search.mirror import face_mirror_go, lean_to_centre
 from client.search.passing import cap_pass
+from client.search.reuse import fits, keep_below, recompute_tree
 from client.search.rng import below
 from client.search.root_moves import favour_hint, find_candidates, rescale_avoided
 from client.search.root_policy import make_root_policy
@@ -50,20 +42,17 @@ from common.kernels import njit
 def begin_search(
     forest: Forest,
     slot: int,
+    visits: int,
     turn: int,
     keep_tree: bool,
-    new_indices: npt.NDArray[np.int32],
     scratch: Scratch,
     context: Context,
 ) -> None:
     """Set a slot running whose state, history, parameters, guidance and generator are in place.
 
-    A kept tree that saw a pass end the game where the root must not (search.md 4.6) is dropped. Another loses the
-    root's children that may not be there, gets the new score centre throughout, and its root a new policy; a root that
-    `_needs_evaluation` is evaluated anew first.
-
-    Args:
-        new_indices: int32 [2, N], working space.
+    A tree that does not fit (`client.search.reuse.fits`), or that saw a pass end the game where the root must not
+    (search.md 4.6), is not kept. Another loses the root's children that may not be there, gets the new score centre
+    throughout, and its root a new policy; a root that `_needs_evaluation` is evaluated anew first.
     """
     search = forest.searches[slot]
     state = forest.states[slot]
@@ -76,19 +65,20 @@ def begin_search(
     hides_the_end = parameters["conservative_pass"] and pass_would_end_game(state, forest.histories[slot])
     search["playouts_left"] = math.inf
     player = _advantage_player(state, parameters)
-    if not keep_tree or hides_the_end or player != search["advantage_player"]:
-        clear_tree(forest, slot)
+    keeps = keep_tree and not hides_the_end and player == search["advantage_player"]
     search["advantage_player"] = player
     if search["mirroring"] != EMPTY:
         face_mirror_go(forest, slot)
     find_candidates(forest, slot, scratch, context.length)
     root = forest.nodes[slot, ROOT]
-    if root["status"] != EVALUATED:
+    if not keeps or root["status"] != EVALUATED or not fits(forest, slot, visits):
+        clear_tree(forest, slot)
+        _describe_tree(forest, slot, scratch)
         return
     if drop_root_edges(forest, slot):
-        keep_subtree(forest, slot, ROOT, new_indices[0], new_indices[1])
+        keep_below(forest, slot, ROOT, scratch)
     search["centre"] = dynamic_centre(root["mean"][SCORE_MEAN], search["sqrt_area"], parameters)
-    _recompute_tree(forest, slot, scratch, context)
+    recompute_tree(forest, slot, scratch, context)
     if _needs_evaluation(parameters):
         root["status"] = UNEVALUATED
     else:
@@ -126,24 +116,18 @@ def _needs_evaluation(parameters: np.void) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _recompute_tree(forest: Forest, slot: int, scratch: Scratch, context: Context) -> None:
-    """Recompute every node under the current centre; children lie behind their parents."""
-    nodes = forest.nodes[slot]
-    for index in range(forest.searches[slot]["num_nodes"] - 1, ROOT - 1, -1):
-        if nodes[index]["visits"] == 0:
-            continue
-        set_own_utility(forest, slot, index, context)
-        if nodes[index]["status"] == EVALUATED:
-            set_own_weight(forest, slot, index, context)
-        recompute(
-            nodes,
-            forest.edges[slot],
-            index,
-            index == ROOT,
-            forest.parameters[slot],
-            context.student_table,
-            scratch,
-        )
+def _describe_tree(forest: Forest, slot: int, scratch: Scratch) -> None:
+    """Say how the tree that begins is to grow, and name its root."""
+    search = forest.searches[slot]
+    parameters = forest.parameters[slot]
+    search["is_graph"] = parameters["use_graph_search"]
+    search["is_biased"] = parameters["subtree_value_bias_factor"] > 0.0
+    if search["is_graph"]:
+        bound = parameters["graph_search_rep_bound"]
+        first, second = root_key(forest.states[slot], forest.histories[slot], bound, scratch)
+        key = forest.nodes[slot, ROOT]["key"]
+        key[0] = first
+        key[1] = second
 
 
 @njit(cache=True, nogil=True)
@@ -212,9 +196,16 @@ def use_root_policy(forest: Forest, slot: int, scratch: Scratch) -> None:
     if search["rescales_avoided"]:
         rescale_avoided(policy, forest.avoid_until[slot, forest.states[slot]["to_move"] - 1])
     favour_hint(policy, search["hint"])
-    root = forest.nodes[slot, ROOT]
-    root["next_position"] = UNKNOWN_POSITION
-    e = root["first_edge"]
+    share_priors(forest, slot, ROOT)
+
+
+@njit(cache=True, nogil=True)
+def share_priors(forest: Forest, slot: int, index: int) -> None:
+    """Tell the edges of a node whose policy is new."""
+    policy = forest.priors[slot, index]
+    node = forest.nodes[slot, index]
+    node["next_position"] = UNKNOWN_POSITION
+    e = node["first_edge"]
     while e != NO_EDGE:
         edge = forest.edges[slot, e]
         edge["prior"] = policy[edge["position"]]

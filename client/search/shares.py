@@ -97,7 +97,7 @@ def divide_as_searched(forest: Forest, slot: int, scratch: Scratch, context: Con
         walk.kept[index] = 1.0
         if nodes[index]["first_edge"] == NO_EDGE:
             continue
-        count = weigh_children(nodes, edges, index, False, parameters, context.student_table, scratch)
+        count, _ = weigh_children(nodes, edges, index, False, parameters, context.student_table, scratch)
         total = nodes[index]["own_weight"]
         for i in range(count):
             total += scratch.weights[i]

@@ -1,10 +1,15 @@
 """The memory of the search: trees as arrays of records, one block per slot.
 
 Slots are apart: slot g owns row g of every array, its root is node 0, and nodes and edges are appended in order of
-creation, so a parent always lies before its children and children are listed in order of creation. `NODE` and `EDGE`
-are arrays of structures, because descent and backup touch most fields of one element; policies and ladder maps, which
-are large and read as a whole, lie in arrays of their own. Per node of a pool for length 19: about 2.1 KB, of which the
-policy takes 1.45 KB, and 0.72 KB more in a pool that keeps ownership; memory is touched only as trees grow into it.
+creation. In graph search (search.md 7) several edges may lead to one node, which then need not lie behind all of its
+parents; children are listed in order of their edges' creation. `NODE` and `EDGE` are arrays of structures, because
+descent and backup touch most fields of one element; policies and ladder maps, which are large and read as a whole, lie
+in arrays of their own.
+
+A node of a pool for length 19 takes 2.1 KB: its policy 1448 bytes, its ladder map 361, the record 216, two edges 40, an
+entry of the subtree value bias 32 and its places in two hash tables 16 to 32; 722 bytes more in a pool that keeps
+ownership. `client.search.grow.NODES_PER_VISIT` says how many there are for a visit; memory is touched only as trees
+grow into it.
 
 Values are White's, averages are weighted means over the node's subtree (search.md 1). Knows no rule of search.
 """
@@ -26,6 +31,7 @@ from nets.evaluation.batch import Batch
 ROOT: Final[Any] = np.int64(0)
 NO_NODE: Final = -1
 NO_EDGE: Final = -1
+NO_BIAS: Final = -1
 NO_POSITION: Final = -1  # no move is left that has not been entered
 UNKNOWN_POSITION: Final = -2  # the best unentered move has to be looked up
 
@@ -67,6 +73,12 @@ NODE: Final = np.dtype(
         ("own_win_loss_error", np.float64),  # short-term error of win_loss
         ("own_score_error", np.float64),  # short-term error of the score, points
         ("own_variance_time", np.float64),  # turns until the outcome is clear, -1 if the net does not tell
+        # -- graph search (search.md 7) --
+        ("key", np.uint64, 2),  # the node's name among its slot's; means nothing without graph search
+        # -- subtree value bias (search.md 6) --
+        ("bias", np.int32),  # the node's entry, NO_BIAS without one
+        ("bias_sum", np.float64),  # what the node has put into the entry's sum ...
+        ("bias_weight", np.float64),  # ... and weight
     ],
     align=True,
 )
@@ -82,6 +94,15 @@ EDGE: Final = np.dtype(
     align=True,
 )
 
+BIAS: Final = np.dtype(
+    [
+        ("key", np.uint64, 2),  # of the move and its surroundings, `client.search.bias.bias_key`
+        ("sum", np.float64),  # of differences between subtree and own utility, weighted, White's view
+        ("weight", np.float64),
+    ],
+    align=True,
+)
+
 SEARCH: Final = np.dtype(
     [
         ("status", np.int8),  # IDLE, RUNNING or FINISHED
@@ -93,6 +114,9 @@ SEARCH: Final = np.dtype(
         ("pending", np.int32),  # playouts that wait for the evaluator
         ("num_nodes", np.int32),
         ("num_edges", np.int32),
+        ("num_biases", np.int32),
+        ("is_graph", np.bool_),  # the tree was grown with graph search ...
+        ("is_biased", np.bool_),  # ... and with subtree value bias
         ("turn", np.int32),  # turn number of the root, for temperatures
         ("advantage_player", np.int8),  # whose playout doubling advantage it is; EMPTY if there is none
         ("hint", np.int16),  # position, or NO_POSITION
@@ -110,15 +134,18 @@ SEARCH: Final = np.dtype(
 
 
 class Forest(NamedTuple):
-    """All trees of a pool: G slots, N nodes each, P = L * L + 1 positions of a tensor of edge L."""
+    """All trees of a pool: G slots, N nodes and M edges each, P = L * L + 1 positions of a tensor of edge L."""
 
     nodes: npt.NDArray[np.void]  # [G, N] NODE
-    edges: npt.NDArray[np.void]  # [G, N] EDGE
+    edges: npt.NDArray[np.void]  # [G, M] EDGE
     priors: npt.NDArray[np.float32]  # [G, N, P] ILLEGAL_PRIOR where illegal
     ladders: npt.NDArray[np.int8]  # [G, N, L * L] plane 14 of the evaluated nodes
     ownership: npt.NDArray[
         np.int16
     ]  # [G, N, L * L] of the evaluated nodes, White's, times OWNERSHIP_SCALE; or [G, N, 0]
+    node_table: npt.NDArray[np.int32]  # [G, T] by the nodes' keys, see client.search.tables
+    biases: npt.NDArray[np.void]  # [G, N] BIAS
+    bias_table: npt.NDArray[np.int32]  # [G, T] by the entries' keys
     searches: npt.NDArray[np.void]  # [G] SEARCH
     parameters: npt.NDArray[np.void]  # [G] SEARCH_PARAMETERS
     states: npt.NDArray[np.void]  # [G] STATE of the root
@@ -156,6 +183,10 @@ class Scratch(NamedTuple):
     factors: npt.NDArray[np.float64]  # [P]
     sample: npt.NDArray[np.void]  # [1] NODE, one evaluation of the root
     features: npt.NDArray[np.void]  # [1] FEATURE_SCRATCH
+    points: npt.NDArray[np.int16]  # [NUM_POINTS]
+    new_nodes: npt.NDArray[np.int32]  # [N] by node
+    new_edges: npt.NDArray[np.int32]  # [M] by edge
+    stack: npt.NDArray[np.int32]  # [N] nodes
 
 
 class Inputs(NamedTuple):
@@ -201,20 +232,20 @@ class Context(NamedTuple):
     student_table: npt.NDArray[np.float64]
 
 
-def new_playouts(rows: int, capacity: int, length: int) -> Playouts:
-    """Room for ``rows`` playouts at once in trees of ``capacity`` nodes."""
+def new_playouts(rows: int, nodes: int, length: int) -> Playouts:
+    """Room for ``rows`` playouts at once in trees of ``nodes`` nodes."""
     return Playouts(
         slots=np.zeros(rows, np.int32),
         depths=np.zeros(rows, np.int32),
-        nodes=np.zeros((rows, capacity), np.int32),
-        edges=np.zeros((rows, capacity), np.int32),
+        nodes=np.zeros((rows, nodes), np.int32),
+        edges=np.zeros((rows, nodes), np.int32),
         counts_from=np.zeros(rows, np.int32),
         legal=np.zeros((rows, length * length + 1), np.int8),
     )
 
 
-def new_scratch(length: int) -> Scratch:
-    """Working space for trees on boards up to ``length``."""
+def new_scratch(length: int, nodes: int, edges: int) -> Scratch:
+    """Working space for trees of so many nodes and edges on boards up to ``length``."""
     positions = length * length + 1
     return Scratch(
         state=new_states(1),
@@ -228,4 +259,8 @@ def new_scratch(length: int) -> Scratch:
         factors=np.zeros(positions),
         sample=np.zeros(1, NODE),
         features=np.zeros(1, FEATURE_SCRATCH),
+        points=np.zeros(NUM_POINTS, np.int16),
+        new_nodes=np.zeros(nodes, np.int32),
+        new_edges=np.zeros(edges, np.int32),
+        stack=np.zeros(nodes, np.int32),
     )

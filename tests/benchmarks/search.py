@@ -66,7 +66,7 @@ def _measure(case: Case) -> None:
             max_visits=case.visits, root_noise_enabled=True, root_desired_per_child_visits_coeff=2.0,
             root_policy_temperature=1.1, root_policy_temperature_early=1.5, cpuct_exploration=1.1,
             cpuct_exploration_log=0.0, fpu_parent_weight_by_visited_policy=True, value_weight_exponent=0.0,
-            root_ending_bonus_points=0.0, root_prune_useless_moves=False,
+            root_ending_bonus_points=0.0, root_prune_useless_moves=False, subtree_value_bias_factor=0.0,
         )
     )  # fmt: skip
     _search(pool, games, parameters, 2)  # compiles

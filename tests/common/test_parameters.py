@@ -177,7 +177,6 @@ def test_boards_fit_the_tensors_of_the_run() -> None:
 
 
 UNPLAYABLE: dict[str, str] = {
-    "useGraphSearch": "true",
     "komiAuto": "true",
     "numExtraBlackFixed": "2",
     "scaleDataWeight": "2",
@@ -208,9 +207,9 @@ def test_the_clock_rules_no_game_of_selfplay() -> None:
 
 
 def test_silence_that_means_something_unplayable_is_refused_too() -> None:
-    silent = with_changes(SELFPLAY, subtreeValueBiasFactor=None)
-    key = "subtreeValueBiasFactor"
-    message = f"{key} is not given, and its default 0.45 is not supported yet; write {key} = 0"
+    silent = with_changes(SELFPLAY, rootEndingBonusPoints=None)
+    key = "rootEndingBonusPoints"
+    message = f"{key} is not given, and its default 0.5 is not supported yet; write {key} = 0"
     with pytest.raises(ConfigError, match=re.escape(message)):
         parse_selfplay(silent)
 
@@ -232,6 +231,18 @@ def test_the_player_of_an_advantage() -> None:
     assert parse_selfplay(config.to_text()) == config
     with pytest.raises(ConfigError, match="'GREY' is neither BLACK nor WHITE"):
         parse_selfplay(with_changes(SELFPLAY, playoutDoublingAdvantagePla="GREY"))
+
+
+def test_graph_search_and_subtree_value_bias_are_read() -> None:
+    changes = {"useGraphSearch": "true", "graphSearchRepBound": "5", "graphSearchCatchUpLeakProb": "0.25"}
+    search = parse_selfplay(with_changes(SELFPLAY, **changes, subtreeValueBiasFactor="0.3")).search
+    assert (search.use_graph_search, search.graph_search_rep_bound) == (True, 5)
+    assert (search.graph_search_catch_up_leak_prob, search.subtree_value_bias_factor) == (0.25, 0.3)
+    silent = parse_selfplay(with_changes(SELFPLAY, useGraphSearch=None, subtreeValueBiasFactor=None)).search
+    assert (silent.use_graph_search, silent.subtree_value_bias_factor) == (False, 0.45)
+    for bad in ("2", "51"):
+        with pytest.raises(ConfigError, match="graphSearchRepBound"):
+            parse_selfplay(with_changes(SELFPLAY, graphSearchRepBound=bad))
 
 
 def test_match_only_refusals() -> None:
@@ -296,8 +307,8 @@ def test_overrides_win() -> None:
     assert config.search.max_visits == 700
     assert config.init.tax_rules == (Tax.NONE, Tax.ALL)
     assert config.init.scoring_rules == (Scoring.TERRITORY,)
-    with pytest.raises(ConfigError, match="override: useGraphSearch = true is not supported yet"):
-        parse_selfplay(SELFPLAY, overrides="useGraphSearch=true")
+    with pytest.raises(ConfigError, match="override: komiAuto = true is not supported yet"):
+        parse_selfplay(SELFPLAY, overrides="komiAuto=true")
 
 
 def test_rectangles() -> None:
@@ -332,8 +343,8 @@ def test_settings_of_an_engine() -> None:
     assert parse_engine(EngineSettings)[1].answer == 42
     with pytest.raises(ConfigError, match=r"^override: unknown key question$"):
         parse_engine(EngineSettings, overrides="question=1")
-    with pytest.raises(ConfigError, match="override: useGraphSearch = true is not supported yet"):
-        parse_engine(EngineSettings, overrides="useGraphSearch=true")
+    with pytest.raises(ConfigError, match="override: antiMirror = true is not supported yet"):
+        parse_engine(EngineSettings, overrides="antiMirror=true")
 
 
 @pytest.mark.parametrize("boards", ["7x7", "9-19"])

@@ -40,6 +40,7 @@ class Node:
     asides: dict[int, Node] = field(default_factory=dict)  # children that have not counted here
     left_open: bool = False  # searched on although the game is over
     serial: int = 0  # in order of creation
+    edge_visits: dict[int, int] = field(default_factory=dict)  # by move, where children may have several parents
 
 
 class NaiveSearch:
@@ -48,7 +49,7 @@ class NaiveSearch:
     def __init__(self, answer: Any, length: int, parameters: Any) -> None:
         self.answer, self.length, self.p = answer, length, parameters
         self.centre = 0.0
-        self.nodes = 0
+        self.made = 0
         self.root: Node | None = None
 
     def search(self, state: Any, history: Any, visits: int) -> Node:
@@ -59,8 +60,8 @@ class NaiveSearch:
         return self.root
 
     def _node(self, state: Any, history: Any) -> Node:
-        self.nodes += 1
-        return Node(state, history, 1.0 if state["to_move"] == WHITE else -1.0, serial=self.nodes)
+        self.made += 1
+        return Node(state, history, 1.0 if state["to_move"] == WHITE else -1.0, serial=self.made)
 
     def _playout(self, node: Node) -> None:
         if node.visits == 0:
@@ -83,7 +84,9 @@ class NaiveSearch:
 
     def _evaluate(self, node: Node) -> None:
         state = node.state
-        if state["finished"] and node is not self.root and not node.left_open:
+        if state["finished"] and state["no_result"] and node is not self.root:
+            node.own, node.terminal = Values(0.0, 1.0, 0.0, 0.0, 0.0), True
+        elif state["finished"] and node is not self.root and not node.left_open:
             area, scratch = np.zeros(NUM_POINTS, np.int8), np.zeros(1, AREA_SCRATCH)
             final = score(state, area, scratch[0])
             draw = float(state["draw_white_wins"])
@@ -139,7 +142,7 @@ class NaiveSearch:
     def _select(self, node: Node) -> int:
         p, at_root = self.p, node is self.root
         visited = sum(node.policy[move] for move in (*node.children, *node.asides))
-        total = sum(child.weight for child in node.children.values())
+        total = sum(self._seen(node, move) for move in node.children)
         base = p["cpuct_exploration_base"]
         scale: float = p["cpuct_exploration"] + p["cpuct_exploration_log"] * math.log((total + base) / base)
         scale *= math.sqrt(total + 0.01)
@@ -170,9 +173,18 @@ class NaiveSearch:
         if child is None:
             return node.sign * urgency + scale * prior
         owed = math.sqrt(prior * total * self.p["root_desired_per_child_visits_coeff"])
-        if node is self.root and child.weight < owed:
+        weight = self._seen(node, move)
+        if node is self.root and weight < owed:
             return 1e20
-        return node.sign * child.utility + scale * prior / (1 + child.weight)
+        return node.sign * child.utility + scale * prior / (1 + weight)
+
+    def _seen(self, node: Node, move: int) -> float:
+        """The weight of a child as its parent sees it."""
+        return node.children[move].weight
+
+    def _corrected(self, node: Node, weights: list[float]) -> float:
+        """The node's own utility as it is averaged with children of these weights."""
+        return node.own_utility
 
     def _average(self, node: Node) -> None:
         assert node.own is not None
@@ -182,19 +194,20 @@ class NaiveSearch:
             return
         children = list(node.children.values())
         weights = self._weights(node, children)
+        own_utility = self._corrected(node, weights)
         node.weight = 1.0 + sum(weights)
 
         def mean(own: float, theirs: list[float]) -> float:
             pairs = zip(weights, theirs, strict=True)
             return float((own + sum(weight * value for weight, value in pairs)) / node.weight)
 
-        node.utility_sq = mean(node.own_utility**2, [child.utility_sq for child in children])
-        node.utility = mean(node.own_utility, [child.utility for child in children])
+        node.utility_sq = mean(own_utility**2, [child.utility_sq for child in children])
+        node.utility = mean(own_utility, [child.utility for child in children])
         means = [child.mean for child in children if child.mean is not None]
         node.mean = Values(*(mean(own, list(theirs)) for own, *theirs in zip(node.own, *means, strict=True)))
 
     def _weights(self, node: Node, children: list[Node]) -> list[float]:
-        weights = [child.weight for child in children]
+        weights = [self._seen(node, move) for move in node.children]
         own = [node.sign * child.utility for child in children]
         if self.p["use_noise_pruning"] and len(children) > 1:
             priors = [node.policy[move] for move in node.children]

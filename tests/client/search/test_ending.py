@@ -50,7 +50,7 @@ def test_where_they_cost_a_point(phase: int) -> None:
 
 def test_joining_pass_alive_groups_is_idle_too() -> None:
     state, _ = position(["X.X.X", "XXXXX", ".....", "OOOOO", "O.O.O"])
-    scratch = new_scratch(5)
+    scratch = new_scratch(5, 1, 1)
     find_pass_alive(state, scratch)
     loose, _ = position(["X.X", "X.X", "X.X"])
     assert ending_points(loose, point_at(1, 1), 1.0, 0.5, NOBODY) == 0.0
@@ -79,7 +79,7 @@ def test_points_of_a_root_are_whites(to_move: int) -> None:
     forest.parameters[0] = record(root_ending_bonus_points=0.3)
     forest.root_ownership[0, 7] = sign * 1.0
     forest.root_ownership[0, 14] = sign * -0.96
-    set_ending_points(forest, 0, new_scratch(6), 6)
+    set_ending_points(forest, 0, new_scratch(6, 1, 1), 6)
     expected = np.zeros(37)
     expected[7], expected[14], expected[36] = sign * -0.3, sign * -0.06, sign * -0.2
     np.testing.assert_allclose(forest.ending_points[0], expected, atol=1e-6)
@@ -94,7 +94,7 @@ def test_a_ko_on_the_board_leaves_the_pass_alone() -> None:
     forest.states[0]["scoring_rule"] = int(Scoring.TERRITORY)
     forest.parameters[0] = record(root_ending_bonus_points=0.3)
     forest.root_ownership[0] = 1.0
-    set_ending_points(forest, 0, new_scratch(4), 4)
+    set_ending_points(forest, 0, new_scratch(4, 1, 1), 4)
     assert np.flatnonzero(forest.ending_points[0]).tolist() == [16]
 
 

@@ -196,5 +196,5 @@ def test_virtual_losses_have_a_weight(losses: float) -> None:
     even = value - scale * 0.5 / (1 + 4)
     for offset, expected in ((-1e-6, 0), (1e-6, 1)):
         nodes[2]["utility"] = even + offset
-        found = select_move(nodes, edges, np.zeros(3, np.float32), 0, parameters, new_scratch(5))
+        found = select_move(nodes, edges, np.zeros(3, np.float32), 0, parameters, new_scratch(5, 1, 1))
         assert found[0] == expected

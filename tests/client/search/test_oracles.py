@@ -1,7 +1,4 @@
-"""The search with real nets, visit by visit as a real KataGo did it (search.md 17): cases A, B, F, G, H.
-
-The other cases of that section need subtree value bias or graph search.
-"""
+"""The search with real nets, visit by visit as a real KataGo did it: all cases of search.md 17."""
 
 from __future__ import annotations
 
@@ -28,6 +25,13 @@ EDGE = 9
 G170 = "g170-b6c96-s175395328-d26788732.bin.gz"
 B7C96 = "b7c96h3tfrs-test5-cnorm.bin.gz"
 UNCERTAIN: dict[str, Any] = {**GTP, "use_uncertainty": True}
+OPTIMISTIC: dict[str, Any] = {**UNCERTAIN, "root_policy_optimism": 0.2, "policy_optimism": 1.0}
+SELFPLAY_BIAS: dict[str, Any] = {
+    **SELFPLAY,
+    "subtree_value_bias_factor": 0.3,
+    "subtree_value_bias_weight_exponent": 0.8,
+}
+GTP_BIAS: dict[str, Any] = {"subtree_value_bias_factor": 0.45, "subtree_value_bias_weight_exponent": 0.85}
 
 
 class Case(NamedTuple):
@@ -61,6 +65,28 @@ CASES = {
         {"C6": 0.635656, "C7": 0.192495},
         150, 0.0442605, 0.027930,
     ),
+    "C": Case(
+        G170, "E5 C5 G4 D7 D6", SELFPLAY_BIAS, 150,
+        {
+            "C6": (91, 0.030584, 91), "C7": (43, 0.058050, 39), "E7": (5, -0.283222, 2), "D5": (3, -0.140063, 0),
+            "D3": (3, -0.253120, 0), "F4": (2, -0.094236, 0), "F7": (2, -0.141078, 0),
+        },
+        {}, {}, 150, 0.0351747, 0.020367,
+    ),
+    "D": Case(
+        G170, "E5 C5 G4 D7 D6", {**SELFPLAY_BIAS, "use_graph_search": True}, 200,
+        {
+            "C7": (83, 0.170772, 317.4513), "C6": (99, 0.013151, 99), "E7": (6, None, 3), "D5": (3, None, 1),
+            "D3": (3, None, 0), "F4": (3, None, 0), "F7": (2, None, 0),
+        },
+        {"C7": 0.03522, "C6": -0.08204},
+        {}, 200, 0.0797259, None,
+    ),
+    "E": Case(
+        G170, "E5 C5 G4", {**GTP, **GTP_BIAS, "use_graph_search": True}, 60,
+        {"D7": (42, 0.094288, 39.9269), "D3": (11, 0.009625, 11), "E7": (3, 0.051783, 3), "E6": (3, 0.071529, 3)},
+        {}, {}, 57.92695, 0.0784104, None,
+    ),
     "F": Case(
         G170, "E5", SELFPLAY, 16,
         {
@@ -80,7 +106,7 @@ CASES = {
         58.255211, 0.730092913, 0.730083033,
     ),
     "H": Case(
-        B7C96, "E5 C5 G4", {**UNCERTAIN, "root_policy_optimism": 0.2, "policy_optimism": 1.0}, 60,
+        B7C96, "E5 C5 G4", OPTIMISTIC, 60,
         {
             "D7": (35, 0.749548, 35.8274), "D3": (18, 0.722244, 18), "E7": (3, None, 2), "G5": (1, None, 1),
             "D4": (1, None, 1), "F7": (1, None, 1),
@@ -88,6 +114,12 @@ CASES = {
         {"D7": 0.66305, "D3": 0.58385},
         {"D7": 0.308811},
         57.882110, 0.730409678, 0.730641399,
+    ),
+    "I": Case(
+        B7C96, "E5 C5 G4 D7 D6", {**OPTIMISTIC, **GTP_BIAS}, 120,
+        {"C6": (113, 0.597201, 88.776), "C7": (6, 0.587538, 5)},
+        {"C6": 0.50965, "C7": 0.31297},
+        {}, 94.521675, 0.598165319, 0.598178766,
     ),
 }  # fmt: skip
 
@@ -140,6 +172,6 @@ def test_visit_by_visit(name: str) -> None:
         assert result.utility == pytest.approx(case.utility, abs=1e-5)
 
 
-def test_every_case_that_needs_no_missing_technique_is_compared() -> None:
-    assert sum(len(case.children) for case in CASES.values()) == 4 + 7 + 8 + 6 + 6
+def test_every_case_is_compared() -> None:
+    assert sum(len(case.children) for case in CASES.values()) == 4 + 7 + 7 + 7 + 4 + 8 + 6 + 6 + 2
     assert np.all([sum(visits for visits, _, _ in c.children.values()) == c.visits - 1 for c in CASES.values()])

@@ -132,7 +132,7 @@ def test_short_term_errors_are_the_twins(base: dict[str, Any], seed: int, count:
     forest = made_up(seed, count, joins, **{key: base[key] for key in ("use_noise_pruning", "value_weight_exponent")})
     root = naive_reports.twins(forest, 0)[0]
     nodes = max(forest.nodes.shape[1], AREA + 1)
-    scratch = new_scratch(LENGTH)._replace(
+    scratch = new_scratch(LENGTH, 1, 1)._replace(
         edges=np.zeros(nodes, np.int32),
         **{name: np.zeros(nodes) for name in ("weights", "utilities", "priors", "factors")},
     )
@@ -144,7 +144,7 @@ def test_short_term_errors_are_the_twins(base: dict[str, Any], seed: int, count:
 def test_a_net_without_short_term_errors_has_none_averaged() -> None:
     forest = made_up(1, 20, 0)
     context = CONTEXT._replace(has_errors=False)
-    assert short_term_errors(forest, 0, new_scratch(LENGTH), context, walk_for(forest)) == (-1.0, -1.0)
+    assert short_term_errors(forest, 0, new_scratch(LENGTH, 1, 1), context, walk_for(forest)) == (-1.0, -1.0)
 
 
 def hand_made(weights: list[float], visits: int) -> Forest:

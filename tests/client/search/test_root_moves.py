@@ -29,7 +29,7 @@ def candidates(
 ) -> list[str]:
     """Rows of the board with + at the root's candidates."""
     forest = forest_of(start, length, guidance, **parameters)
-    find_candidates(forest, 0, new_scratch(length), length)
+    find_candidates(forest, 0, new_scratch(length, 1, 1), length)
     if not forest.searches[0]["limits_root"]:
         return []
     assert forest.candidates[0, length * length]
@@ -116,7 +116,7 @@ def test_nobody_plays_in_decided_areas_once_the_opponent_only_passes() -> None:
         assert not opponent_only_passes(start[0])
     play(*start, PASS)
     assert opponent_only_passes(start[0])
-    scratch = new_scratch(5)
+    scratch = new_scratch(5, 1, 1)
     find_pass_alive(start[0], scratch)
     area = [[int(scratch.area[point_at(x, y)]) for x in range(5)] for y in range(5)]
     assert area[0] == area[1] == [BLACK] * 5
