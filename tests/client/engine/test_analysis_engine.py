@@ -56,7 +56,10 @@ class Conversation:
     """An engine with the network without knowledge, and what it has said."""
 
     def __init__(
-        self, settings: str = "numAnalysisThreads=2", evaluator: type[UniformEvaluator] = UniformEvaluator, capacity: int = 300
+        self,
+        settings: str = "numAnalysisThreads=2",
+        evaluator: type[UniformEvaluator] = UniformEvaluator,
+        capacity: int = 300,
     ) -> None:
         reader = SettingsReader(parse_overrides("numSearchThreads=1," + settings))
         slots = reader.config.settings.num_analysis_threads
