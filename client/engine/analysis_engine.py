@@ -20,7 +20,7 @@ import numpy as np
 from client.engine.analysis_answer import answer, nothing_found, summary
 from client.engine.analysis_lines import Action, LineError, error_object, read_action, read_object, to_json
 from client.engine.analysis_query import AnalysisQuery, QueryError, parse_query
-from client.engine.analysis_settings import COLOURS, SettingsReader
+from client.engine.analysis_settings import SettingsReader
 from client.engine.position import symmetries_of
 from client.engine.queries import Queries, Query, Ticket
 from client.search.guidance import Guidance
@@ -28,7 +28,6 @@ from client.search.limits import limits_of
 from client.search.parameters import to_record
 from client.search.report import Report, ReportOptions
 from client.search.reporter import DEFAULT
-from common.go.points import EMPTY
 from common.go.rules import Scoring
 from common.parameters import SearchParameters
 from common.wire import CLIENT_REVISION, CLIENT_VERSION
@@ -190,8 +189,7 @@ class AnalysisEngine:
 
     def _parameters(self, query: AnalysisQuery, to_move: int) -> SearchParameters:
         """Those of the query, the playout doubling advantage as that of the player to move."""
-        favoured = COLOURS[query.settings.advantage_player]
-        if favoured in (EMPTY, to_move):
+        if query.settings.advantage_player in (None, to_move):
             return query.search
         return dataclasses.replace(query.search, playout_doubling_advantage=-query.search.playout_doubling_advantage)
 

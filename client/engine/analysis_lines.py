@@ -76,10 +76,10 @@ def read_action(fields: Mapping[str, Any]) -> Action | None:
     identifier = fields.get("id")
     if not isinstance(identifier, str):
         raise LineError('Request must have a string "id" field')
-    if "action" not in fields:
+    name = fields.get("action")
+    if not isinstance(name, str):
         return None
-    name = fields["action"]
-    if not isinstance(name, str) or name not in ACTIONS:
+    if name not in ACTIONS:
         names = " or ".join(f"'{action}'" for action in ACTIONS)
         raise LineError(f"'action' field must be {names}")
     target = None

@@ -6,6 +6,7 @@ Specification: engine.md 10.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
@@ -18,13 +19,13 @@ from client.engine.position import IllegalMoveError, game_after
 from client.search.guidance import EVERYWHERE, Avoided, all_but
 from common.config_text import ConfigError
 from common.go.game import Game
-from common.go.points import BLACK, MAX_LENGTH, MIN_LENGTH, PASS, WHITE, from_vertex, to_vertex
+from common.go.points import BLACK, EMPTY, MAX_LENGTH, MIN_LENGTH, PASS, WHITE, from_vertex, point_at, to_vertex
 from common.go.rules import MAX_KOMI, Rules
 from common.go.start import GameStart, Stone
 from common.parameters import SearchParameters
 
 MAX_VISITS: Final = 2**50
-MAX_PRIORITY: Final = 2**62
+MAX_PRIORITY: Final = 2**62 - 1
 MAX_PV_LENGTH: Final = 1000
 MAX_DEPTH: Final = 10**9
 COLOURS: Final[Mapping[str, int]] = {"b": BLACK, "black": BLACK, "w": WHITE, "white": WHITE}
@@ -116,7 +117,8 @@ def parse_query(fields: Mapping[str, Any], reader: SettingsReader) -> AnalysisQu
     """
     given = _Fields(fields)
     size = given.size("boardXSize"), given.size("boardYSize")
-    stones = given.stones("initialStones", *size, passes=False) if given.has("initialStones") else ()
+    placed = given.stones("initialStones", *size, passes=False) if given.has("initialStones") else ()
+    stones = _standing(placed, *size)
     moves = given.stones("moves", *size, passes=True)
     to_move = given.colour("initialPlayer") if given.has("initialPlayer") else _first_player(stones, moves)
     turns = _read_turns(given, len(moves))
@@ -126,21 +128,22 @@ def parse_query(fields: Mapping[str, Any], reader: SettingsReader) -> AnalysisQu
     include = Include(**{name: given.boolean(field) for field, name in _INCLUDED.items()})
     report_every = given.seconds("reportDuringSearchEvery")
     first_report = given.seconds("firstReportDuringSearchAfter")
+    priorities = _with_priority(given, turns)
     avoid = _read_avoided(given, *size)
     start = GameStart(
         *size,
         rules=rules,
-        stones=tuple({point: (colour, point) for colour, point in stones}.values()),
+        stones=stones,
         to_move=to_move,
         leading_moves_are_handicap=settings.assume_black_moves_are_handicap,
     )
     if settings.warn_unused_fields:
-        warnings += [QueryWarning(name[:SHOWN], _UNUSED) for name in given.unused()]
+        warnings += [QueryWarning(name[:SHOWN], _UNUSED) for name in sorted(given.unused())]
     query = AnalysisQuery(
         id=fields["id"],
         start=start,
         moves=moves,
-        turns=turns,
+        turns=priorities,
         search=search,
         settings=settings,
         include=include,
@@ -154,47 +157,61 @@ def parse_query(fields: Mapping[str, Any], reader: SettingsReader) -> AnalysisQu
 
 
 def _check_moves(query: AnalysisQuery) -> None:
-    """QueryError if stones cannot stand so, or at the first move that cannot be played at all."""
+    """QueryError at the first move that cannot be played at all."""
     try:
         query.game(len(query.moves))
     except IllegalMoveError as error:
         vertex = to_vertex(query.moves[error.index][1], query.start.y_size)
         raise QueryError("moves", f"Illegal move {error.index}: {vertex}") from None
-    except ValueError:
-        text = "Illegal stone placements - overlapping stones or stones with no liberties?"
-        raise QueryError("initialStones", text) from None
+
+
+def _standing(placed: Sequence[Stone], x_size: int, y_size: int) -> tuple[Stone, ...]:
+    """What stands after stones are placed one by one: later ones replace earlier ones and take what has no liberty."""
+    game = Game(GameStart(x_size, y_size))
+    for point, colour in {point: colour for colour, point in placed}.items():
+        with contextlib.suppress(ValueError):  # a lone stone without liberties does not stand
+            game.play(point, colour, tolerant=True)
+    board = [point_at(x, y) for y in range(y_size) for x in range(x_size)]
+    return tuple((game.colour_at(point), point) for point in board if game.colour_at(point) != EMPTY)
 
 
 def _first_player(stones: Sequence[Stone], moves: Sequence[Stone]) -> int:
     if moves:
         return moves[0][0]
-    colours = list({point: colour for colour, point in stones}.values())
+    colours = [colour for colour, _ in stones]
     return WHITE if colours.count(BLACK) >= 2 and WHITE not in colours else BLACK
 
 
-def _read_turns(given: _Fields, num_moves: int) -> tuple[tuple[int, int], ...]:
-    """Which positions are analysed, each with its priority."""
+def _read_turns(given: _Fields, num_moves: int) -> dict[int, int]:
+    """Which positions are analysed, each with its priority out of ``priorities``."""
     turns = [num_moves]
     if given.has("analyzeTurns"):
         turns = given.integers("analyzeTurns", _TURNS)
         for turn in turns:
             if not 0 <= turn <= num_moves:
-                raise QueryError("analyzeTurns", f"Invalid turn number: {turn}")
-    priorities = [0] * len(turns)
+                raise QueryError("analyzeTurns", f"Invalid turn number: {str(turn)[:SHOWN]}")
+    if not given.has("priorities"):
+        return dict.fromkeys(turns, 0)
+    if not given.has("analyzeTurns"):
+        raise QueryError("priorities", "Can only specify when also specifying analyzeTurns")
+    priorities = given.integers("priorities", "Must specify an array of integers indicating priorities")
+    if len(priorities) != len(turns):
+        raise QueryError("priorities", "Must be of matching length to analyzeTurns")
+    for priority in priorities:
+        if abs(priority) > MAX_PRIORITY:
+            raise QueryError("priorities", f"Invalid priority: {str(priority)[:SHOWN]}")
+    return dict(zip(turns, priorities, strict=True))
+
+
+def _with_priority(given: _Fields, turns: dict[int, int]) -> tuple[tuple[int, int], ...]:
+    """The turns in order, with ``priority`` where that is given."""
     if given.has("priority"):
-        text = "Must be an integer from -2^62 to 2^62"
-        priorities = [given.integer("priority", -MAX_PRIORITY, MAX_PRIORITY, text)] * len(turns)
-    if given.has("priorities"):
-        if given.has("priority"):
-            raise QueryError("priorities", "Cannot specify both priority and priorities")
-        if not given.has("analyzeTurns"):
-            raise QueryError("priorities", "Can only specify when also specifying analyzeTurns")
-        priorities = given.integers("priorities", "Must specify an array of integers indicating priorities")
-        if len(priorities) != len(turns):
-            raise QueryError("priorities", "Must be of matching length to analyzeTurns")
-        if any(abs(priority) > MAX_PRIORITY for priority in priorities):
-            raise QueryError("priorities", "Must be integers from -2^62 to 2^62")
-    return tuple(sorted(dict(zip(turns, priorities, strict=True)).items()))
+        text = "Must be a number between -2^62 and 2^62"
+        priority = given.integer("priority", -MAX_PRIORITY, MAX_PRIORITY, text)
+        if given.has("priorities"):
+            raise QueryError("priority", "Cannot specify both priority and priorities")
+        turns = dict.fromkeys(turns, priority)
+    return tuple(sorted(turns.items()))
 
 
 def _read_rules(given: _Fields) -> Rules:
@@ -213,10 +230,12 @@ def _read_rules(given: _Fields) -> Rules:
         rules = rules.with_komi(komi)
     if given.has("whiteHandicapBonus"):
         bonus = given.take("whiteHandicapBonus")
+        if not isinstance(bonus, str):
+            raise QueryError("whiteHandicapBonus", "Must be a string")
         try:
             changed = Rules.from_json({"whiteHandicapBonus": bonus}).white_handicap_bonus
         except ValueError:
-            raise QueryError("whiteHandicapBonus", 'Must be a string equal to "0", "N", or "N-1"') from None
+            raise QueryError("whiteHandicapBonus", f"Invalid whiteHandicapBonus rule: {bonus[:SHOWN]}") from None
         rules = dataclasses.replace(rules, white_handicap_bonus=changed)
     return rules
 
@@ -242,7 +261,7 @@ def _read_settings(given: _Fields, reader: SettingsReader) -> tuple[AnalysisConf
         config = reader.overridden(texts)
     except ConfigError as error:
         raise QueryError(field, f"Could not set settings: {' - '.join(str(error).splitlines())}") from None
-    unknown = [key[:SHOWN] for key in config.unknown]
+    unknown = sorted(key[:SHOWN] for key in config.unknown)
     return config, [QueryWarning(field, f"Unknown config params: {','.join(unknown)}")] if unknown else []
 
 
@@ -268,10 +287,10 @@ def _read_avoided(given: _Fields, x_size: int, y_size: int) -> tuple[Avoided, ..
     """``avoidMoves``, or everything that is not among ``allowMoves``."""
     avoid = given.move_lists("avoidMoves", x_size, y_size)
     allow = given.move_lists("allowMoves", x_size, y_size)
-    if avoid and allow:
+    if given.has("avoidMoves") and given.has("allowMoves"):
         raise QueryError("allowMoves", "Cannot specify both allowMoves and avoidMoves")
     if len({colour for colour, _, _ in allow}) < len(allow):
-        raise QueryError("allowMoves", "Cannot specify allowMoves for a player more than once")
+        raise QueryError("allowMoves", "Cannot specify allowMoves more than once for the same player")
     named = [Avoided(colour, point, depth) for colour, points, depth in avoid for point in points]
     for colour, points, depth in allow:
         named += all_but(points, colour, x_size, y_size, until_depth=depth)
@@ -339,9 +358,11 @@ class _Fields:
 
     def stones(self, name: str, x_size: int, y_size: int, *, passes: bool) -> tuple[Stone, ...]:
         """Pairs of colour and vertex."""
+        if not self.has(name):
+            raise QueryError(name, _PAIRS)
         pairs = self.take(name)
         if not isinstance(pairs, list):
-            raise QueryError(name, _PAIRS)
+            raise QueryError(name, _PAIR)
         return tuple(self._stone(name, pair, x_size, y_size, passes) for pair in pairs)
 
     def _stone(self, name: str, pair: object, x_size: int, y_size: int, passes: bool) -> Stone:
@@ -373,12 +394,12 @@ class _Fields:
             raise QueryError(name, _MOVE_LISTS)
         player, moves, depth = entry["player"], entry["moves"], entry["untilDepth"]
         if not isinstance(player, str) or player.lower() not in COLOURS:
-            raise QueryError(name, 'Must be "b" or "w"')
+            raise QueryError("player", 'Must be "b" or "w"')
         if not isinstance(moves, list) or not all(isinstance(move, str) for move in moves):
-            raise QueryError(name, "Must specify an array of moves")
+            raise QueryError("moves", "Must be an array of GTP board vertices")
+        points = tuple(dict.fromkeys(self._point("moves", move, x_size, y_size) for move in moves))
         if not _is_integer(depth) or not 1 <= depth <= MAX_DEPTH:
-            raise QueryError(name, f"Must be an integer from 1 to {MAX_DEPTH}")
-        points = tuple(dict.fromkeys(self._point(name, move, x_size, y_size) for move in moves))
+            raise QueryError("untilDepth", "Must be a positive integer")
         return COLOURS[player.lower()], points, min(depth, EVERYWHERE)
 
 

@@ -12,10 +12,10 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated, Final
 
-from common.config_text import Entry
-from common.go.basics import BLACK, EMPTY, WHITE
-from common.parameter_kinds import BOOLEAN, TEXT, Key, choice, integer, number
-from common.parameters import EngineConfig, SearchParameters, engine_entries, read_engine
+from common.config_text import ConfigError, Entry
+from common.go.basics import BLACK, WHITE
+from common.parameter_kinds import BOOLEAN, TEXT, Key, Kind, choice, integer, number
+from common.parameters import EngineConfig, SearchParameters, engine_entries, keys_of, read_engine
 from common.precision import Precision
 
 BASE: Final = "analysis"
@@ -26,6 +26,10 @@ MAX_OVERRIDDEN: Final = 64
 """Sets of overridden settings that are kept as they were read: an interface sends the same ones again and again."""
 
 
+UNCHANGEABLE: Final = frozenset({"useEvalCache", "nodeTableShardsPowerOfTwo"})
+"""Keys that a request is refused for."""
+
+
 class Perspective(StrEnum):
     """Whose view the answers take."""
 
@@ -34,14 +38,15 @@ class Perspective(StrEnum):
     WHITE = "white"
 
 
-class Colour(StrEnum):
-    """A player by name."""
+def _read_player(text: str) -> int:
+    players = {"b": BLACK, "black": BLACK, "w": WHITE, "white": WHITE}
+    if text.lower() not in players:
+        raise ValueError(f"{text!r} is neither BLACK nor WHITE")
+    return players[text.lower()]
 
-    BLACK = "black"
-    WHITE = "white"
 
-
-COLOURS: Final[Mapping[Colour | None, int]] = {None: EMPTY, Colour.BLACK: BLACK, Colour.WHITE: WHITE}
+PLAYER: Final = Kind(_read_player, {BLACK: "BLACK", WHITE: "WHITE"}.__getitem__)
+"""BLACK or WHITE of the game."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +56,7 @@ class AnalysisSettings:
     num_analysis_threads: Annotated[int, Key("numAnalysisThreads", integer(1, 4096))]  # positions at once
     pv_length: Annotated[int, Key("analysisPVLen", integer(1, 100))] = 15  # moves after the first
     perspective: Annotated[Perspective, Key("reportAnalysisWinratesAs", choice(Perspective))] = Perspective.SIDE_TO_MOVE
-    advantage_player: Annotated[Colour | None, Key("playoutDoublingAdvantagePla", choice(Colour))] = None  # to move
+    advantage_player: Annotated[int | None, Key("playoutDoublingAdvantagePla", PLAYER)] = None  # whoever is to move
     assume_black_moves_are_handicap: Annotated[bool, Key("assumeMultipleStartingBlackMovesAreHandicap", BOOLEAN)] = True
     prevent_cleanup_phase: Annotated[bool, Key("preventCleanupPhase", BOOLEAN)] = True
     warn_unused_fields: Annotated[bool, Key("warnUnusedFields", BOOLEAN)] = True
@@ -65,6 +70,9 @@ class AnalysisSettings:
 
 
 AnalysisConfig = EngineConfig[AnalysisSettings]
+_OF_A_REQUEST: Final = ("perspective", "advantage_player")
+_FIXED: Final = frozenset(key.name for name, key in keys_of(AnalysisSettings).items() if name not in _OF_A_REQUEST)
+"""Keys of the engine as a whole, which mean nothing in a request."""
 
 
 class SettingsReader:
@@ -92,8 +100,11 @@ class SettingsReader:
 
     def _read_changes(self, changes: tuple[tuple[str, str], ...]) -> AnalysisConfig:
         layer = _by_present_names({key: Entry(value, "overrideSettings") for key, value in changes})
+        for key in UNCHANGEABLE & layer.keys():
+            raise ConfigError(f"Cannot change {key} after initialization")
+        fixed = {key: layer.pop(key) for key in _FIXED & layer.keys()}
         found = read_engine(AnalysisSettings, *self._layers, layer)
-        return dataclasses.replace(found, unknown=tuple(key for key in found.unknown if key in layer))
+        return dataclasses.replace(found, unknown=(*fixed, *(key for key in found.unknown if key in layer)))
 
 
 def with_root_temperature(search: SearchParameters, temperature: float) -> SearchParameters:

@@ -18,9 +18,9 @@ from client.engine.analysis_lines import (
     to_json,
 )
 from client.engine.analysis_query import AnalysisQuery, QueryError, QueryWarning, parse_query
-from client.engine.analysis_settings import Colour, Perspective, SettingsReader
+from client.engine.analysis_settings import Perspective, SettingsReader
 from common.config_text import ConfigError, parse, parse_overrides
-from common.go.points import BLACK, PASS, WHITE, from_vertex
+from common.go.points import BLACK, PASS, WHITE, from_vertex, to_vertex
 from common.go.rules import HandicapBonus
 
 READER = SettingsReader()
@@ -111,17 +111,33 @@ def test_who_moves_first(stones: Any, moves: Any, player: int) -> None:
     assert query(initialStones=stones, moves=moves, initialPlayer="w").start.to_move == WHITE
 
 
+@pytest.mark.parametrize(
+    ("placed", "standing"),
+    [
+        ("bA1 wA1", {"A1": WHITE}),
+        ("wA1 bA2 bB1", {"A2": BLACK, "B1": BLACK}),  # the last one takes the corner
+        ("wA2 wB1 bA1", {"A2": WHITE, "B1": WHITE}),  # and here it takes nothing, not even its own point
+        ("bA1 bA2 bB1 bB2", {}),
+    ],
+)
+def test_stones_are_placed_as_katago_places_them(placed: str, standing: dict[str, int]) -> None:
+    size = 2 if "bB2" in placed else 9
+    stones = [[word[0], word[1:]] for word in placed.split()]
+    found = query(initialStones=stones, moves=[], boardXSize=size, boardYSize=size).start
+    assert {to_vertex(point, size): colour for colour, point in found.stones} == standing
+
+
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     *(({"boardXSize": size}, "boardXSize", SIZE) for size in (None, 1, 20, "9", 9.5, True, 10**30)),
     ({"boardYSize": None}, "boardYSize", SIZE),
     ({"moves": None}, "moves", PAIRS),
-    ({"moves": {}}, "moves", PAIRS),
+    ({"moves": {}}, "moves", PAIR),
     ({"moves": [["b"]]}, "moves", PAIR),
     ({"moves": [["b", 3]]}, "moves", PAIR),
     ({"moves": [["x", "C3"]]}, "moves", "Could not parse player: x"),
     ({"moves": [["b", "Z3"]]}, "moves", "Could not parse board location: Z3"),
     ({"moves": [["b", "C3"], ["w", "C3"]]}, "moves", "Illegal move 1: C3"),
-    ({"initialStones": 1}, "initialStones", PAIRS),
+    ({"initialStones": 1}, "initialStones", PAIR),
     ({"initialStones": [["b", "pass"]]}, "initialStones", "Could not parse board location: pass"),
     ({"initialPlayer": "x"}, "initialPlayer", 'Must be "b" or "w"'),
     ({"analyzeTurns": "x"}, "analyzeTurns", "Must specify an array of integers indicating turns to analyze"),
@@ -130,6 +146,25 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"priorities": [1], "analyzeTurns": [0, 1]}, "priorities", "Must be of matching length to analyzeTurns"),
     ({"rules": "foo"}, "rules", "Could not parse rules: foo"),
     ({"rules": {"ko": "x"}}, "rules", 'Could not parse rules: {"ko":"x"}'),
+    ({"priority": 2**62}, "priority", "Must be a number between -2^62 and 2^62"),
+    (
+        {"priority": 1, "priorities": [1], "analyzeTurns": [0]},
+        "priority",
+        "Cannot specify both priority and priorities",
+    ),
+    ({"priorities": [2**63], "analyzeTurns": [0]}, "priorities", f"Invalid priority: {2**63}"),
+    ({"whiteHandicapBonus": 3}, "whiteHandicapBonus", "Must be a string"),
+    ({"whiteHandicapBonus": "x"}, "whiteHandicapBonus", "Invalid whiteHandicapBonus rule: x"),
+    ({"avoidMoves": [ENTRY | {"player": "x"}]}, "player", 'Must be "b" or "w"'),
+    ({"avoidMoves": [ENTRY | {"moves": "C4"}]}, "moves", "Must be an array of GTP board vertices"),
+    ({"allowMoves": [ENTRY | {"moves": ["Z9"]}]}, "moves", "Could not parse board location: Z9"),
+    ({"avoidMoves": [ENTRY | {"untilDepth": 0}]}, "untilDepth", "Must be a positive integer"),
+    (
+        {"allowMoves": [ENTRY, ENTRY]},
+        "allowMoves",
+        "Cannot specify allowMoves more than once for the same player",
+    ),
+    ({"avoidMoves": [], "allowMoves": []}, "allowMoves", "Cannot specify both allowMoves and avoidMoves"),
     ({"komi": 6.25}, "komi", "Must be a integer or half-integer from -400.0 to 400.0"),
     ({"overrideSettings": 3}, "overrideSettings", "Must be an object"),
     ({"maxVisits": 0}, "maxVisits", "Must be an integer from 1 to 2^50"),
@@ -139,7 +174,10 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"avoidMoves": [ENTRY], "allowMoves": [ENTRY]}, "allowMoves", "Cannot specify both allowMoves and avoidMoves"),
     # the first of several, in KataGo's order
     ({"boardYSize": 1, "moves": 1}, "boardYSize", SIZE),
-    ({"moves": 1, "rules": 1, "maxVisits": 0}, "moves", PAIRS),
+    ({"moves": 1, "rules": 1, "maxVisits": 0}, "moves", PAIR),
+    ({"moves": [["b", "C3"], ["w", "C3"]], "includePolicy": 3}, "includePolicy", "Must be a boolean"),
+    ({"priority": "x", "maxVisits": "x"}, "maxVisits", "Must be an integer from 1 to 2^50"),
+    ({"priority": "x", "avoidMoves": 3}, "priority", "Must be a number between -2^62 and 2^62"),
     ({"analyzeTurns": [9], "rules": "x"}, "analyzeTurns", "Invalid turn number: 9"),
 ]
 
@@ -156,22 +194,30 @@ def test_settings_that_do_not_hold_are_refused_and_unknown_ones_told() -> None:
         query(overrideSettings={"wideRootNoise": 99})
     assert refused.value.field == "overrideSettings"
     unknown = query(overrideSettings={"foo": 1, "maxTime": 8.0, "bar": "x"})
-    assert unknown.warnings == (QueryWarning("overrideSettings", "Unknown config params: foo,bar"),)
+    assert unknown.warnings == (QueryWarning("overrideSettings", "Unknown config params: bar,foo"),)
     assert unknown.search.max_time == 8.0
+    fixed = query(overrideSettings={"numAnalysisThreads": 3, "analysisPVLen": 2})
+    assert fixed.warnings == (
+        QueryWarning("overrideSettings", "Unknown config params: analysisPVLen,numAnalysisThreads"),
+    )
+    assert fixed.settings == READER.config.settings
+    with pytest.raises(QueryError, match="Could not set settings: Cannot change useEvalCache after initialization"):
+        query(overrideSettings={"useEvalCache": True})
 
 
 def test_unknown_fields_are_told_unless_nobody_wants_to_know() -> None:
     text = "Unexpected or unused field, do you have a typo? (set warnUnusedFields=false in the config to disable this"
     (warning,) = query(foo=1).warnings
     assert (warning.field, warning.text) == ("foo", f"{text} warning)")
-    assert query(foo=1, overrideSettings={"warnUnusedFields": False}).warnings == ()
+    silent = SettingsReader(parse_overrides("warnUnusedFields=false"))
+    assert parse_query(REQUEST | {"foo": 1}, silent).warnings == ()
 
 
 def test_the_layers_of_settings_lie_over_each_other() -> None:
     text = "maxVisits = 100\nnumSearchThreadsPerAnalysisThread = 3\nhomeDataDir = x\nwhatIsThis = 1\n"
     reader = SettingsReader(parse(text), parse_overrides("maxVisits=70,playoutDoublingAdvantagePla=WHITE"))
     assert (reader.config.search.max_visits, reader.config.search.num_search_threads) == (70, 3)
-    assert reader.config.settings.advantage_player == Colour.WHITE
+    assert reader.config.settings.advantage_player == WHITE
     assert [warning.split(": ", 1)[1] for warning in reader.config.warnings] == ["unknown key whatIsThis is ignored"]
     assert reader.overridden({"foo": "1"}).unknown == ("foo",)
     with pytest.raises(ConfigError, match="override: maxVisits: 'x' is not an integer"):
