@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from client.search.cache import NO_CACHE, CacheSettings, clear_cache, new_cache
 from client.search.grow import clear_tree, new_forest, promote_child
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
@@ -105,9 +106,18 @@ class SearchPool:
         slots: number of searches that can run at once.
         max_visits: the largest ``visits`` a search may ask for; fixes the memory.
         leaves: how many leaves one slot may have under evaluation at once (virtual losses keep them apart).
+        cache: which evaluations are kept for later, and how many.
     """
 
-    def __init__(self, evaluator: Evaluator, *, slots: int, max_visits: int, leaves: int = 1) -> None:
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        *,
+        slots: int,
+        max_visits: int,
+        leaves: int = 1,
+        cache: CacheSettings = NO_CACHE,
+    ) -> None:
         if min(slots, max_visits, leaves) < 1:
             raise ValueError(f"slots, max_visits and leaves must be at least 1, not {slots}, {max_visits}, {leaves}")
         if evaluator.inputs != V7:
@@ -122,6 +132,7 @@ class SearchPool:
         self.batch: Batch = evaluator.new_batch(slots * leaves, ownership=False)
         self._inputs = arrays_of(Inputs, self.batch)
         self._outputs = arrays_of(Outputs, self.batch)
+        self._cache = new_cache(cache, self._outputs)
         self._children = new_children(self.length**2 + 1)
         self._finished = np.zeros(slots, np.int32)
         self._new_indices = np.zeros((2, max_visits), np.int32)
@@ -132,6 +143,17 @@ class SearchPool:
     def slots(self) -> int:
         """How many searches can run at once."""
         return len(self.forest.searches)
+
+    @property
+    def hits(self) -> int:
+        """How many evaluations were found in the cache so far."""
+        return int(self._cache.hits[0])
+
+    def clear_cache(self) -> None:
+        """Forget the evaluations that were kept; only between two rounds."""
+        if self._wait is not None:
+            raise RuntimeError("a round is under way: call expand() first")
+        clear_cache(self._cache)
 
     def start(
         self,
@@ -144,6 +166,7 @@ class SearchPool:
         seed: int,
         first_turn: int = 0,
         keep_tree: bool = False,
+        symmetry_salt: int = 0,
     ) -> None:
         """Begin a search in a slot that is not running.
 
@@ -158,6 +181,8 @@ class SearchPool:
                 nor on what else runs.
             first_turn: turn number of the first turn of the record, where the record starts in mid-game.
             keep_tree: search on in the tree that `advance` left; its visits count.
+            symmetry_salt: 0 to 7; searches that share it see a position in the same symmetry, where that follows from
+                the position (`client.search.cache.CacheForm.INPUTS`).
 
         Raises:
             ValueError: the board does not fit the tensor, or ``visits`` the memory.
@@ -174,6 +199,7 @@ class SearchPool:
         self.forest.histories[slot] = history
         self.forest.parameters[slot] = parameters
         seed_generator(self.forest.generators[slot], np.uint64(seed))
+        self.forest.searches[slot]["symmetry_salt"] = symmetry_salt
         turn = first_turn + int(state["turns"])
         begin_search(self.forest, slot, visits, turn, keep_tree, self.scratch, self.context)
 
@@ -184,7 +210,7 @@ class SearchPool:
         """
         if self._wait is not None:
             raise RuntimeError("a round is under way: call expand() first")
-        self._rows = descend_all(self.forest, self.playouts, self._inputs, self.scratch, self.context)
+        self._rows = descend_all(self.forest, self.playouts, self._inputs, self._cache, self.scratch, self.context)
         self._wait = self.evaluator.submit(self.batch, self._rows)
         return self._rows
 
@@ -201,7 +227,14 @@ class SearchPool:
         wait, self._wait = self._wait, None
         wait()
         count = expand_all(
-            self.forest, self.playouts, self._rows, self._outputs, self.scratch, self.context, self._finished
+            self.forest,
+            self.playouts,
+            self._rows,
+            self._outputs,
+            self._cache,
+            self.scratch,
+            self.context,
+            self._finished,
         )
         if count == NOT_FINITE:
             raise NonFiniteEvaluationError(

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from client.search.backup import recompute
 from client.search.grow import clear_tree
@@ -22,7 +23,6 @@ from client.search.tree import (
     Context,
     Forest,
     Outputs,
-    Playouts,
     Scratch,
 )
 from client.search.utility import dynamic_centre
@@ -103,20 +103,21 @@ def next_root_symmetry(forest: Forest, slot: int) -> int:
 
 @njit(cache=True, nogil=True)
 def add_root_sample(
-    forest: Forest, slot: int, playouts: Playouts, row: int, outputs: Outputs, scratch: Scratch
+    forest: Forest, slot: int, legal: npt.NDArray[np.int8], outputs: Outputs, answer: int, scratch: Scratch
 ) -> bool:
     """Fold one evaluation of the root into the mean of its samples; False if its policy is not finite.
 
-    The first sample also sets the score centre of a search that has no visits yet.
+    It is row ``answer`` of ``outputs``; ``legal`` [P] are the moves. The first sample also sets the score centre of a
+    search that has no visits yet.
     """
     search = forest.searches[slot]
     node = forest.nodes[slot, ROOT]
     sample = scratch.sample[0]
     sample["to_move"] = node["to_move"]
-    store_evaluation(sample, outputs, row)
+    store_evaluation(sample, outputs, answer)
     policy = forest.priors[slot, ROOT]
     temperature = forest.parameters[slot]["nn_policy_temperature"]
-    finite = write_policy(outputs.policy[row], playouts.legal[row], temperature, policy)
+    finite = write_policy(outputs.policy[answer], legal, temperature, policy)
     share = 1.0 / (search["samples_done"] + 1.0)
     mix_evaluation(node, sample, share)
     mean_policy = forest.raw_policies[slot]

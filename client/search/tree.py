@@ -82,6 +82,7 @@ SEARCH: Final = np.dtype(
     [
         ("status", np.int8),  # IDLE, RUNNING or FINISHED
         ("samples_done", np.int8),  # root evaluations so far, of those that are averaged
+        ("symmetry_salt", np.int8),  # 0 to 7, of symmetries that follow from positions (evaluation_key.py)
         ("sample_order", np.int8, 8),  # symmetries in the order in which the root is evaluated
         ("visits_limit", np.int32),  # visits of the root at which the search ends
         ("pending", np.int32),  # playouts that wait for the evaluator
@@ -118,6 +119,7 @@ class Playouts(NamedTuple):
     nodes: npt.NDArray[np.int32]  # [R, N]
     edges: npt.NDArray[np.int32]  # [R, N] edges[r, d] leads from nodes[r, d] to nodes[r, d + 1]
     legal: npt.NDArray[np.int8]  # [R, P] at the leaf, by position
+    keys: npt.NDArray[np.uint64]  # [R, 2] of the leaf's evaluation in the cache; both 0: it is not to be kept
 
 
 class Scratch(NamedTuple):
@@ -184,6 +186,7 @@ def new_playouts(rows: int, capacity: int, length: int) -> Playouts:
         nodes=np.zeros((rows, capacity), np.int32),
         edges=np.zeros((rows, capacity), np.int32),
         legal=np.zeros((rows, length * length + 1), np.int8),
+        keys=np.zeros((rows, 2), np.uint64),
     )
 
 
