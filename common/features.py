@@ -87,7 +87,7 @@ def _hides_pass(state: State, history: History, options: Any, own_lead: float, h
 
 
 @njit(cache=True, nogil=True)
-def _included_turns(state: State, options: Any, hides_pass: bool) -> int:
+def included_turns(state: State, options: Any, hides_pass: bool) -> int:
     """How many of the last turns are shown (features.md 3)."""
     if hides_pass:
         return 0
@@ -312,7 +312,7 @@ def _collect(state: State, history: History, length: int, options: Any, global_i
         board_score = area_now(state, scratch["owner"], scratch["area"])
         own_lead = own_komi(state) + (board_score if state["to_move"] == WHITE else -board_score)
     hides_pass = _hides_pass(state, history, options, own_lead, has_area)
-    turns = _included_turns(state, options, hides_pass)
+    turns = included_turns(state, options, hides_pass)
     _complete_ladders(state, turns, scratch)
     _collect_board(state, length, turns, has_area, scratch)
     _collect_bans(state, history, length, scratch["bits"])

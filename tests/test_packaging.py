@@ -20,7 +20,7 @@ SECONDS = 600.0
 
 @pytest.fixture(scope="module")
 def tengen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The command in a new environment that has our dependencies from that of the tests, and nothing of the checkout."""
+    """The command in a new environment that has our dependencies from that of the tests, and none of the checkout."""
     folder = tmp_path_factory.mktemp("packaging")
     for name in PACKAGED:
         source, target = ROOT / name, folder / "source" / name

@@ -22,9 +22,12 @@ import numpy as np
 
 from client.games.folder import GameFolder
 from client.games.orders import FinishedGame, GameOrder
+from client.games.playing import CACHE_MIB
 from client.games.stream import StreamControl, StreamStats, play_stream
+from client.games.table import GAMES_CACHE
 from client.networks import evaluator_loader
-from common.arguments import games_at_once, positive, seed, threads
+from client.search.cache import CacheForm, CacheSettings
+from common.arguments import games_at_once, positive, seed, threads, whole
 from common.config_text import ConfigError
 from common.interrupts import EXIT_INTERRUPTED
 from common.parameters import TextKind, completed
@@ -33,6 +36,7 @@ from common.progress import QUIET_S
 from common.text_files import read_text
 
 REPORT_EVERY_S: Final = 10.0
+MOST_CACHE_MIB: Final = 1 << 20
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +59,23 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
         "--threads", type=threads, default=1, metavar="T", help="threads of a CPU evaluator (default 1)"
     )
     add_precision(parser)
+    _add_cache(parser)
+
+
+def _add_cache(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--cache-mib",
+        type=whole(0, MOST_CACHE_MIB),
+        default=CACHE_MIB,
+        metavar="M",
+        help="memory for kept evaluations of each network; it changes no game (default %(default)s)",
+    )
+    parser.add_argument(
+        "--cache-by",
+        choices=[CacheForm.INPUTS.name.lower(), CacheForm.SITUATION.name.lower()],
+        default=GAMES_CACHE.form.name.lower(),
+        help="situation: as KataGo does, whatever the moves before; more is found, and games depend on each other",
+    )
 
 
 def config_of(path: Path, kind: TextKind) -> str:
@@ -121,6 +142,7 @@ def play_into_folder(
                     load=evaluator_loader(options.device, options.threads, options.use_fp16),
                     control=control,
                     stats=stats,
+                    cache=CacheSettings(CacheForm[options.cache_by.upper()], options.cache_mib << 20),
                     until_empty=True,
                 )
             finally:
@@ -160,7 +182,8 @@ def _reported(stats: StreamStats, control: StreamControl) -> Iterator[None]:
         running = f", {stats.games_running} running" if stats.games_running else ""
         say(
             f"{stats.games} games, {stats.moves} moves, {stats.rows} rows in {seconds:.0f} s{running}"
-            f" ({stats.rows / seconds:.0f} rows and {stats.evaluations / seconds:.0f} evaluations per second)"
+            f" ({stats.rows / seconds:.0f} rows and {stats.evaluations / seconds:.0f} evaluations per second,"
+            f" {stats.found / seconds:.0f} more found in the cache)"
         )
 
     def watch() -> None:

@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -40,6 +40,7 @@ class ChildSettings:
     data_directory: Path
     server_url: str
     precision: Precision = Precision.FASTEST
+    cache_bytes: int = 0  # of evaluations
 
 
 def child_main(pipe: Connection, stream: Stream, settings: ChildSettings) -> None:
@@ -89,6 +90,7 @@ class Player:
     def play(self) -> None:
         """Play until the parent says stop or is gone."""
         from client.games.stream import play_stream
+        from client.games.table import GAMES_CACHE
 
         talker = threading.Thread(target=self._talk, daemon=True)
         talker.start()
@@ -100,6 +102,7 @@ class Player:
                 load=self._load,
                 control=self._control,
                 stats=self._stats,
+                cache=replace(GAMES_CACHE, max_bytes=self._settings.cache_bytes),
             )
         finally:
             self._ended.set()
@@ -179,7 +182,7 @@ class Player:
         if time.monotonic() - self._last_progress >= PROGRESS_EVERY_S:
             self._last_progress = time.monotonic()
             running = self._stats.games_running
-            self.tell(Progress(running, self._stats.evaluations, self._activity.now(running)))
+            self.tell(Progress(running, self._stats.evaluations, self._stats.found, self._activity.now(running)))
 
     def _hear(self, message: Job | Stop) -> None:
         from client.contribute.job_orders import orders_of

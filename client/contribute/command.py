@@ -199,7 +199,10 @@ class Contributor:
             self._console.line(f"{self._spool.count()} games of an earlier start are sent first")
 
     def _child_settings(self) -> ChildSettings:
-        return ChildSettings(self._settings.data_directory, self._settings.server_url, self._settings.precision)
+        settings = self._settings
+        return ChildSettings(
+            settings.data_directory, settings.server_url, settings.precision, settings.evaluation_cache_bytes
+        )
 
     def _is_stopping(self) -> bool:
         return self._stops.finish.is_set() or bool(self._gave_up)
@@ -250,6 +253,7 @@ class Contributor:
         running = sum(progress.games_running for progress in self._latest.values())
         totals.running = 0 if self._ended else running
         totals.evaluations = sum(progress.evaluations for progress in self._latest.values())
+        totals.found = sum(progress.found for progress in self._latest.values())
         totals.sent, totals.refused = self._uploader.sent, self._uploader.refused
         totals.waiting = self._spool.count()
         return totals

@@ -26,6 +26,9 @@ class Totals:
     """How many are finished of each kind, by what it is called."""
     rows: int = 0
     evaluations: int = 0
+    """By the networks."""
+    found: int = 0
+    """Evaluations that were in a cache."""
     sent: int = 0
     refused: int = 0
     waiting: int = 0
@@ -89,6 +92,8 @@ class VolunteerConsole:
         games = sum(totals.games.values())
         if evaluated > 0 or now:
             doing = f"{max(0, evaluated) / max(elapsed, 1e-9):,.0f} evaluations/s"
+            if (found := totals.found - self._before.found) > 0:
+                doing += f" and {found / max(elapsed, 1e-9):,.0f}/s found in the cache"
         else:
             doing = _by_activity(totals.activities)
         if not (games or evaluated or now):

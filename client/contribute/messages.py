@@ -68,6 +68,7 @@ class Progress:
 
     games_running: int
     evaluations: int
+    found: int
     activity: Activity
 
 

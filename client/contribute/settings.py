@@ -20,6 +20,7 @@ from typing import Final
 import platformdirs
 
 from client.contribute.exchange import PROXY_EXAMPLE
+from client.games.playing import CACHE_MIB
 from common import config_text
 from common.arguments import MAX_GAMES_AT_ONCE
 from common.precision import Precision
@@ -81,6 +82,12 @@ OPTIONS: Final = (
     Option("onlyPlayRatingMatches", "--only-rating", "false", "true: play matches between networks only"),
     Option("useFP16", "--use-fp16", "auto", "false: evaluate in float32; true: in 16 bits even if slow; auto: faster"),
     Option("dataDirectory", "--data-dir", "", "where networks and unsent games are kept"),
+    Option(
+        "evaluationCacheMiB",
+        "--evaluation-cache-mib",
+        str(CACHE_MIB),
+        "memory of each stream's networks for evaluations that come up again",
+    ),
     Option("networkCacheGiB", "--network-cache-gib", "4", "space for downloaded networks; the oldest unused go first"),
 )
 
@@ -100,6 +107,7 @@ class ClientSettings:
     precision: Precision
     data_directory: Path
     network_cache_bytes: int
+    evaluation_cache_bytes: int
     ignored: tuple[str, ...] = ()
     """Keys of the file that only KataGo's client has."""
 
@@ -153,6 +161,7 @@ def load_settings(arguments: argparse.Namespace, environment: Mapping[str, str] 
         precision=_precision(values),
         data_directory=_data_directory(values["dataDirectory"]),
         network_cache_bytes=_integer(values, "networkCacheGiB", 1, 10_000) * 2**30,
+        evaluation_cache_bytes=_integer(values, "evaluationCacheMiB", 0, 1_000_000) * 2**20,
         ignored=ignored,
     )
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from client.games.playing import Purpose
 from client.search.rng import philox
+from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
 
 
@@ -25,6 +26,8 @@ class Draw(IntEnum):
     OPENING_MOVE = 2
     ROWS = 3
     """Copies of rows, and what differs between them."""
+    SYMMETRIES = 4
+    """In which symmetry the nets see each position."""
     SEARCH = 16
     """And on: the seeds of searches, one stream for each `Purpose`."""
 
@@ -42,6 +45,11 @@ def generator(seed: int, turn: int, draw: Draw) -> np.random.Generator:
 def search_seed(seed: int, turn: int, purpose: Purpose) -> int:
     """The seed of a turn's search for ``purpose``, 64 bits."""
     return int(_bits(np.uint64(seed), np.uint64(turn), np.uint64(Draw.SEARCH + purpose)))
+
+
+def symmetry_salt(seed: int) -> int:
+    """What the searches of a game tell `SearchPool.start`: the same in all, so that one finds what another kept."""
+    return int(_bits(np.uint64(seed), np.uint64(0), np.uint64(Draw.SYMMETRIES))) % NUM_SYMMETRIES
 
 
 def coin(seed: int, turn: int, draw: Draw, probability: float) -> bool:

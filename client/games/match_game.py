@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from client.games.chance import Draw, generator, search_seed
+from client.games.chance import Draw, generator, search_seed, symmetry_salt
 from client.games.decided import first_resignation_turn, should_resign
 from client.games.finish import MatchTurn, finish_match
 from client.games.game import (
@@ -106,6 +106,7 @@ class MatchGames:
             seed=search_seed(game["seed"], game["turn"], Purpose.TURN),
             keep_tree=True,
             guidance=guidance_for(game, self._parameters[bot]),
+            symmetry_salt=symmetry_salt(game["seed"]),
         )
 
     def _take(self, slot: int, found: Found) -> int:

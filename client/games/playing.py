@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,10 @@ from common.parameter_classes import FOREVER, UNLIMITED
 if TYPE_CHECKING:
     from client.games.orders import FinishedGame, GameOrder
     from client.search.pool import SearchResult
+
+
+CACHE_MIB: Final = 256
+"""What the kept evaluations of a network may take unless told otherwise."""
 
 
 class Purpose(IntEnum):
@@ -46,6 +50,7 @@ class SearchOrder:
     visits: int
     seed: int
     keep_tree: bool  # go on in the tree of the last search by this seat, as far as it reaches
+    symmetry_salt: int  # of `SearchPool.start`
     playouts: int = UNLIMITED
     seconds: float = FOREVER  # by the clock, however many games share the time
     lcb: bool | None = None  # of `SearchPool.choose_move`

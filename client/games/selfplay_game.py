@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from client.games import draws
-from client.games.chance import Draw, coin, generator, search_seed
+from client.games.chance import Draw, coin, generator, search_seed, symmetry_salt
 from client.games.decided import reduced_search
 from client.games.finish import finish_selfplay
 from client.games.game import (
@@ -199,6 +199,7 @@ def _search(game: Game, purpose: Purpose, *, keep_tree: bool) -> SearchOrder:
         visits=WARM_UP_VISITS if purpose is Purpose.WARM_UP else int(game["visits"]),
         seed=search_seed(game["seed"], game["turn"], purpose),
         keep_tree=keep_tree,
+        symmetry_salt=symmetry_salt(game["seed"]),
         lcb=False,
         policy_target=purpose is Purpose.TURN,
         guidance=guidance_for(game, parameters),

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from client.games.orders import FinishedGame, GameOrder
-from client.games.table import Table, networks_of
+from client.games.table import GAMES_CACHE, Table, networks_of
 from client.networks import Loader, Network
+from client.search.cache import CacheSettings
 from nets.evaluation.batch import Evaluator
 
 Source = Callable[[], GameOrder | None]
@@ -43,6 +44,9 @@ class StreamStats:
     moves: int = 0
     rows: int = 0
     evaluations: int = 0
+    """By the networks."""
+    found: int = 0
+    """Evaluations that were in a cache."""
 
 
 def play_stream(
@@ -53,6 +57,7 @@ def play_stream(
     load: Loader,
     control: StreamControl,
     stats: StreamStats,
+    cache: CacheSettings = GAMES_CACHE,
     idle_s: float = 0.05,
     until_empty: bool = False,
 ) -> None:
@@ -65,13 +70,14 @@ def play_stream(
         load: called once per network and edge that is needed; the stream closes what it gives.
         control: how to stop.
         stats: totals, changed in place.
+        cache: of the evaluations of each network.
         idle_s: how long to wait before the source is asked again while no game is running.
         until_empty: return once the source gives None and no game is running, instead of waiting for more.
 
     Raises:
         ConfigError: an order's configuration can not be played.
     """
-    stream = _Stream(games, load, sink, stats)
+    stream = _Stream(games, load, sink, stats, cache)
     try:
         while not control.stop_now.is_set():
             may_start = not control.finish.is_set()
@@ -90,11 +96,12 @@ def play_stream(
 class _Stream:
     """The games that run, by table; see `play_stream`."""
 
-    def __init__(self, games: int, load: Loader, sink: Sink, stats: StreamStats) -> None:
+    def __init__(self, games: int, load: Loader, sink: Sink, stats: StreamStats, cache: CacheSettings) -> None:
         self._games = games
         self._load = load
         self._sink = sink
         self._stats = stats
+        self._cache = cache
         self._evaluators: dict[_NetworkKey, Evaluator] = {}
         self._tables: list[Table] = []
 
@@ -114,7 +121,10 @@ class _Stream:
         for table in list(self._tables):
             for finished in table.round():
                 self._take(finished)
-        self._stats.evaluations += sum(table.take_evaluations() for table in self._tables)
+        for table in self._tables:
+            made, found = table.take_evaluations()
+            self._stats.evaluations += made
+            self._stats.found += found
 
     def close(self) -> None:
         """Drop all games and give the evaluators back."""
@@ -143,7 +153,7 @@ class _Stream:
         evaluators = [self._evaluator(network, order.length) for network in networks_of(order)]
         lanes = min(self._games, max(evaluator.lanes for evaluator in evaluators))
         if len(fitting) < lanes:
-            table = Table(order, evaluators, -(-self._games // lanes))
+            table = Table(order, evaluators, -(-self._games // lanes), self._cache)
             self._tables.append(table)
             return table
         return min(fitting, key=lambda table: table.games_running)

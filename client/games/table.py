@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
 from client.games.kinds import GameKind
 from client.games.orders import FinishedGame, GameOrder
-from client.games.playing import Found, Purpose, SearchOrder
+from client.games.playing import CACHE_MIB, Found, Purpose, SearchOrder
 from client.networks import Network
+from client.search.cache import CacheForm, CacheSettings
 from client.search.limits import LEAST_TIMED_PLAYOUTS, pass_factor
 from client.search.pool import SearchPool
 from common.parameter_classes import FOREVER
 from nets.evaluation.batch import Evaluator
+
+GAMES_CACHE: Final = CacheSettings(CacheForm.INPUTS, CACHE_MIB << 20)
+"""What each network of games has unless told otherwise: by inputs, since a game owes nothing to those beside it."""
+
+_ENTRIES_PER_VISIT: Final = 4
+"""No more entries than for so many times the visits of all slots: what lies further back is not met again."""
 
 _CONFIGS_KEPT: Final = 64
 
@@ -39,15 +46,20 @@ class Table:
         order: the first game; the others have the same configuration, networks and edge.
         evaluators: of the networks of `networks_of`, in their order.
         slots: most games at once.
+        cache: of each network's evaluations.
     """
 
-    def __init__(self, order: GameOrder, evaluators: Sequence[Evaluator], slots: int) -> None:
+    def __init__(
+        self, order: GameOrder, evaluators: Sequence[Evaluator], slots: int, cache: CacheSettings = GAMES_CACHE
+    ) -> None:
         self.order = order
         self._key = _key_of(order)
         config = _parse(order.kind, order.config, order.length)
         self._games = order.kind.make_games(config, evaluators, slots)
+        visits = order.kind.max_visits(config)
+        cache = replace(cache, max_entries=min(cache.max_entries, _ENTRIES_PER_VISIT * slots * visits))
         self._pools = {
-            network: SearchPool(evaluator, slots=slots, max_visits=order.kind.max_visits(config))
+            network: SearchPool(evaluator, slots=slots, max_visits=visits, cache=cache)
             for network, evaluator in zip(networks_of(order), evaluators, strict=True)
         }
         self._seated: dict[int, _Seated] = {}  # by slot
@@ -55,6 +67,7 @@ class Table:
         self._deadlines: dict[int, float] = {}  # by slot, of time.monotonic, of running searches by the clock
         self._free = list(range(slots))[::-1]
         self._evaluations = 0
+        self._hits = 0  # of those that were told
 
     @property
     def games_running(self) -> int:
@@ -90,10 +103,12 @@ class Table:
                 self._evaluations += pool.descend()
         return finished
 
-    def take_evaluations(self) -> int:
-        """Evaluations since the last call."""
-        count, self._evaluations = self._evaluations, 0
-        return count
+    def take_evaluations(self) -> tuple[int, int]:
+        """Evaluations since the last call: those that the networks made, and those that were found in their caches."""
+        made, self._evaluations = self._evaluations, 0
+        hits = sum(pool.hits for pool in self._pools.values())
+        found, self._hits = hits - self._hits, hits
+        return made, found
 
     def _stop_late_searches(self) -> None:
         now = time.monotonic()
@@ -142,6 +157,7 @@ def start_search(pool: SearchPool, slot: int, search: SearchOrder) -> None:
         playouts=search.playouts,
         keep_tree=search.keep_tree,
         guidance=search.guidance,
+        symmetry_salt=search.symmetry_salt,
     )
 
 

@@ -21,12 +21,22 @@ _null_of_type: Any = cgutils.get_null_value
 
 
 def borrowed(value: T) -> T:
-    """``value``, an array or a (named) tuple of arrays and numbers, whose arrays own nothing. As Python: itself."""
+    """``value``, an array or a (named) tuple of arrays, numbers and such tuples, whose arrays own nothing.
+
+    As Python: itself.
+    """
     return value
 
 
 def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """The LLVM value of a member of type ``kind``, without its reference to the memory's owner."""
+    """The LLVM value of type ``kind``, without the references of its arrays to their memory's owner."""
+    if isinstance(kind, types.BaseTuple):
+        kinds: Any = kind
+        members = [
+            _without_owner(context, builder, kinds[index], builder.extract_value(value, index))
+            for index in range(len(kinds))
+        ]
+        return context.make_tuple(builder, kind, members)
     if not isinstance(kind, types.Array):
         return value
     array = _make_array(kind)(context, builder, value)
@@ -35,22 +45,11 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     return array._getvalue()
 
 
-def _is_tuple(kind: Any) -> bool:
-    return isinstance(kind, types.BaseTuple)
-
-
 def _type_and_generator(typing_context: Any, value: Any) -> Any:
     """For numba: the signature of `_borrow` for an argument of type ``value``, and what generates its code."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind: Any = signature.args[0]
-        if not _is_tuple(kind):
-            return _without_owner(context, builder, kind, arguments[0])
-        members = [
-            _without_owner(context, builder, kind[index], builder.extract_value(arguments[0], index))
-            for index in range(len(kind))
-        ]
-        return context.make_tuple(builder, kind, members)
+        return _without_owner(context, builder, signature.args[0], arguments[0])
 
     return value(value), generate
 

@@ -17,7 +17,9 @@ import numpy.typing as npt
 from client.search.backup import recompute
 from client.search.bias import bias_key, has_bias
 from client.search.borrow import borrowed
+from client.search.cache import NO_ENTRY, Cache, CacheForm, find_entry, keep_answer, read_entry
 from client.search.ending import set_ending_points
+from client.search.evaluation_key import evaluation_key, key_symmetry, with_symmetry
 from client.search.graph import catches_up, child_key, is_on_path
 from client.search.grow import add_edge, new_node
 from client.search.leaf import end_game, finish_evaluation, mix_ownership, store_evaluation, write_policy
@@ -66,6 +68,13 @@ ENDS_HERE: Final = 4
 it chose catches up with its child (search.md 7), or since every move is avoided (4.5)."""
 NOT_FINITE: Final = -1
 """What `expand_all` returns for an evaluation with infinities or no numbers."""
+
+MOST_FOUND: Final = 32
+"""Leaves of one slot that may be taken from the cache in one round."""
+
+_OFF: Final = int(CacheForm.OFF)
+_INPUTS: Final = int(CacheForm.INPUTS)
+_NO_KEY: Final[Any] = np.uint64(0)
 
 # -- down --
 
@@ -237,6 +246,73 @@ def _feature_options(forest: Forest, slot: int, to_move: int, depth: int) -> Fea
 
 
 @njit(cache=True, nogil=True)
+def _name_leaf(
+    forest: Forest, slot: int, playouts: Playouts, row: int, inputs: Inputs, cache: Cache, scratch: Scratch
+) -> None:
+    """Choose the symmetry of the leaf in the scratch, and the key under which its evaluation is sought and kept.
+
+    Distinct symmetries for the samples of the root; else what the form of the cache says. No key where the entry would
+    not say all that is needed, or where the situation's has misled a graph search (search.md 4.3).
+    """
+    parameters = forest.parameters[slot]
+    index: Any = np.int64(playouts.nodes[row, playouts.depths[row]])
+    is_sample = index == ROOT and parameters["root_num_symmetries_to_sample"] > 1
+    by_inputs = cache.form == _INPUTS
+    first = _NO_KEY
+    second = _NO_KEY
+    if by_inputs or (cache.form != _OFF and not is_sample):
+        state = scratch.state[0]
+        options = _feature_options(forest, slot, state["to_move"], playouts.depths[row])
+        first, second = evaluation_key(state, forest.histories[slot], options, _optimism(parameters, index), by_inputs)
+    symmetry: Any = np.int64(0)
+    if is_sample:
+        symmetry = np.int64(next_root_symmetry(forest, slot))
+    elif parameters["nn_randomize"]:
+        symmetry = np.int64(below(forest.generators[slot], NUM_SYMMETRIES))
+        if by_inputs:
+            symmetry = np.int64(key_symmetry(second, forest.searches[slot]["symmetry_salt"]))
+    if by_inputs:
+        first, second = with_symmetry(first, second, symmetry)
+    lacks_ownership = cache.answers.ownership.shape[1] == 0 and _needs_ownership(forest, slot, index)
+    is_repeated = index != ROOT and forest.nodes[slot, index]["visits"] > 0
+    if lacks_ownership or (is_repeated and not by_inputs):
+        first = _NO_KEY
+        second = _NO_KEY
+    inputs.symmetry[row] = symmetry
+    playouts.keys[row, 0] = first
+    playouts.keys[row, 1] = second
+
+
+@njit(cache=True, nogil=True)
+def _is_found(
+    forest: Forest, slot: int, playouts: Playouts, row: int, cache: Cache, scratch: Scratch, context: Context
+) -> bool:
+    """Look for the leaf's evaluation in the cache; one that is there is taken in and backed up at once."""
+    entry = find_entry(cache, playouts.keys[row, 0], playouts.keys[row, 1])
+    if entry == NO_ENTRY:
+        return False
+    index: Any = np.int64(playouts.nodes[row, playouts.depths[row]])
+    read_entry(cache, entry, playouts.legal[row], forest.ladders[slot, index])
+    _expand_leaf(forest, playouts, row, cache.answers, entry, scratch, context)
+    cache.hits[0] += 1
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _needs_ownership(forest: Forest, slot: int, index: int) -> bool:
+    """Whether the search itself needs to know who owns which point at node ``index``."""
+    if forest.searches[slot]["mirroring"] != EMPTY:
+        return True
+    return bool(index == ROOT and wants_root_ownership(forest.parameters[slot]))
+
+
+@njit(cache=True, nogil=True)
+def _optimism(parameters: Any, index: int) -> float:
+    """Weight of the optimistic policy at node ``index``."""
+    return float(parameters["root_policy_optimism"] if index == ROOT else parameters["policy_optimism"])
+
+
+@njit(cache=True, nogil=True)
 def _encode_leaf(
     forest: Forest, slot: int, playouts: Playouts, row: int, inputs: Inputs, scratch: Scratch, context: Context
 ) -> None:
@@ -259,15 +335,8 @@ def _encode_leaf(
         for x in range(state["x_size"]):
             legal[y * length + x] = scratch.legal_points[(y + 1) * STRIDE + x + 1]
     legal[length * length] = scratch.legal_points[PASS]
-    parameters = forest.parameters[slot]
-    at_root = index == ROOT
-    inputs.optimism[row] = parameters["root_policy_optimism"] if at_root else parameters["policy_optimism"]
-    inputs.wants_ownership[row] = (
-        forest.ownership.shape[2] > 0
-        or forest.searches[slot]["mirroring"] != EMPTY
-        or (at_root and wants_root_ownership(parameters))
-    )
-    inputs.symmetry[row] = _next_symmetry(forest, slot, index)
+    inputs.optimism[row] = _optimism(forest.parameters[slot], index)
+    inputs.wants_ownership[row] = forest.ownership.shape[2] > 0 or _needs_ownership(forest, slot, index)
     forest.nodes[slot, index]["status"] = PENDING
 
 
@@ -291,14 +360,6 @@ def _read_ladder(ladder: npt.NDArray[np.int8], state: Any, length: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _next_symmetry(forest: Forest, slot: int, index: int) -> int:
-    """The symmetry to evaluate node ``index`` in: distinct ones for the samples of the root, else a fresh draw."""
-    if index == ROOT and forest.parameters[slot]["root_num_symmetries_to_sample"] > 1:
-        return next_root_symmetry(forest, slot)
-    return below(forest.generators[slot], NUM_SYMMETRIES) if forest.parameters[slot]["nn_randomize"] else 0
-
-
-@njit(cache=True, nogil=True)
 def _wants_playout(forest: Forest, slot: int) -> bool:
     search = forest.searches[slot]
     root = forest.nodes[slot, ROOT]
@@ -310,19 +371,28 @@ def _wants_playout(forest: Forest, slot: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _descend_slot(
-    forest: Forest, slot: int, playouts: Playouts, rows: int, inputs: Inputs, scratch: Scratch, context: Context
+    forest: Forest,
+    slot: int,
+    playouts: Playouts,
+    rows: int,
+    inputs: Inputs,
+    cache: Cache,
+    scratch: Scratch,
+    context: Context,
 ) -> int:
     """Start playouts of one slot from batch row ``rows`` on; returns the rows filled then.
 
     A playout that ends where the game does, where every move is avoided or where an edge catches up with its child is
     backed up at once, but counts as a leaf while others are under way, so that such lines do not flood the statistics
-    meanwhile. One that meets a node under evaluation is given up.
+    meanwhile. One that meets a node under evaluation is given up. One whose leaf is in the cache is backed up at once,
+    too, but only so many in a round: others wait for theirs.
     """
     search = forest.searches[slot]
     history = forest.histories[slot]
     keys = forest.states[slot]["history_count"]
     started = 0
-    while started < search["leaves"] and _wants_playout(forest, slot):
+    found = 0
+    while started < search["leaves"] and found < MOST_FOUND and _wants_playout(forest, slot):
         status = _walk(forest, slot, playouts, rows, scratch, context)
         if status == PENDING:
             _give_up(forest, playouts, rows)
@@ -332,26 +402,33 @@ def _descend_slot(
             if search["pending"] > 0:
                 started += 1
         else:
-            _encode_leaf(forest, slot, playouts, rows, inputs, scratch, context)
-            search["pending"] += 1
-            started += 1
-            rows += 1
+            _name_leaf(forest, slot, playouts, rows, inputs, cache, scratch)
+            if _is_found(forest, slot, playouts, rows, cache, scratch, context):
+                found += 1
+            else:
+                _encode_leaf(forest, slot, playouts, rows, inputs, scratch, context)
+                search["pending"] += 1
+                started += 1
+                rows += 1
         rewind(history, keys)
     return rows
 
 
 @njit(cache=True, nogil=True)
-def descend_all(forest: Forest, playouts: Playouts, inputs: Inputs, scratch: Scratch, context: Context) -> int:
+def descend_all(
+    forest: Forest, playouts: Playouts, inputs: Inputs, cache: Cache, scratch: Scratch, context: Context
+) -> int:
     """One round down for every running slot; returns the number of batch rows to evaluate."""
     forest = borrowed(forest)
     playouts = borrowed(playouts)
     inputs = borrowed(inputs)
+    cache = borrowed(cache)
     scratch = borrowed(scratch)
     context = borrowed(context)
     rows: Any = np.int64(0)
     for slot in range(forest.searches.shape[0]):
         if forest.searches[slot]["status"] == RUNNING:
-            rows = _descend_slot(forest, slot, playouts, rows, inputs, scratch, context)
+            rows = _descend_slot(forest, slot, playouts, rows, inputs, cache, scratch, context)
     return int(rows)
 
 
@@ -391,7 +468,7 @@ def _back_up(forest: Forest, playouts: Playouts, row: int, scratch: Scratch, con
 
 @njit(cache=True, nogil=True)
 def _expand_root(
-    forest: Forest, playouts: Playouts, row: int, outputs: Outputs, scratch: Scratch, context: Context
+    forest: Forest, playouts: Playouts, row: int, outputs: Outputs, answer: int, scratch: Scratch, context: Context
 ) -> bool:
     """Take an evaluation of the root in; after the last of its samples the root is EVALUATED.
 
@@ -399,7 +476,7 @@ def _expand_root(
     """
     slot: Any = np.int64(playouts.slots[row])
     root = forest.nodes[slot, ROOT]
-    finite = add_root_sample(forest, slot, playouts, row, outputs, scratch, context.length)
+    finite = add_root_sample(forest, slot, playouts.legal[row], outputs, answer, scratch, context.length)
     if forest.searches[slot]["samples_done"] < forest.parameters[slot]["root_num_symmetries_to_sample"]:
         root["status"] = UNEVALUATED
         root["virtual_losses"] -= 1
@@ -415,32 +492,43 @@ def _expand_root(
 
 
 @njit(cache=True, nogil=True)
-def _expand_row(
-    forest: Forest, playouts: Playouts, row: int, outputs: Outputs, scratch: Scratch, context: Context
+def _expand_leaf(
+    forest: Forest, playouts: Playouts, row: int, outputs: Outputs, answer: int, scratch: Scratch, context: Context
 ) -> bool:
-    """Take batch row ``row`` into its leaf and back it up; False if the evaluation is not finite."""
+    """Take row ``answer`` of ``outputs`` into the leaf of playout ``row`` and back it up; False if it is not finite."""
     slot: Any = np.int64(playouts.slots[row])
-    forest.searches[slot]["pending"] -= 1
     index: Any = np.int64(playouts.nodes[row, playouts.depths[row]])
     node = forest.nodes[slot, index]
     if index == ROOT:
-        finite = _expand_root(forest, playouts, row, outputs, scratch, context)
+        finite = _expand_root(forest, playouts, row, outputs, answer, scratch, context)
     else:
         if node["visits"] > 0:  # evaluated again, which counts above it alone
             node["visits"] -= 1
-        store_evaluation(node, outputs, row)
-        mix_ownership(forest, slot, index, outputs, row, 1.0)
+        store_evaluation(node, outputs, answer)
+        mix_ownership(forest, slot, index, outputs, answer, 1.0)
         if forest.searches[slot]["mirroring"] != EMPTY:
             pull = forest.searches[slot]["mirror_pull"]
-            lean_to_centre(node, forest.states[slot], outputs.ownership[row], pull, context.length)
+            lean_to_centre(node, forest.states[slot], outputs.ownership[answer], pull, context.length)
         temperature = forest.parameters[slot]["nn_policy_temperature"]
-        finite = write_policy(outputs.policy[row], playouts.legal[row], temperature, forest.priors[slot, index])
+        finite = write_policy(outputs.policy[answer], playouts.legal[row], temperature, forest.priors[slot, index])
         if forest.parameters[slot]["enable_passing_hacks"]:
             cap_pass(forest.priors[slot, index])
         share_priors(forest, slot, index)
         finish_evaluation(forest, slot, index, context)
         _back_up(forest, playouts, row, scratch, context)
     return finite and math.isfinite(forest.nodes[slot, ROOT]["utility"])
+
+
+@njit(cache=True, nogil=True)
+def _expand_row(
+    forest: Forest, playouts: Playouts, row: int, outputs: Outputs, cache: Cache, scratch: Scratch, context: Context
+) -> bool:
+    """Take batch row ``row`` into its leaf, and into the cache; False if the evaluation is not finite."""
+    slot: Any = np.int64(playouts.slots[row])
+    index: Any = np.int64(playouts.nodes[row, playouts.depths[row]])
+    forest.searches[slot]["pending"] -= 1
+    keep_answer(cache, playouts, row, outputs, forest.ladders[slot, index])
+    return bool(_expand_leaf(forest, playouts, row, outputs, row, scratch, context))
 
 
 @njit(cache=True, nogil=True)
@@ -455,6 +543,7 @@ def expand_all(
     playouts: Playouts,
     rows: int,
     outputs: Outputs,
+    cache: Cache,
     scratch: Scratch,
     context: Context,
     finished: npt.NDArray[np.int32],
@@ -467,11 +556,12 @@ def expand_all(
     forest = borrowed(forest)
     playouts = borrowed(playouts)
     outputs = borrowed(outputs)
+    cache = borrowed(cache)
     scratch = borrowed(scratch)
     context = borrowed(context)
     finite = True
     for row in range(rows):
-        finite = _expand_row(forest, playouts, row, outputs, scratch, context) and finite
+        finite = _expand_row(forest, playouts, row, outputs, cache, scratch, context) and finite
     if not finite:
         return NOT_FINITE
     count = 0

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from client.search.cache import NO_CACHE, CacheSettings, clear_cache, new_cache
 from client.search.ending import gather_bonuses
 from client.search.grow import clear_tree, new_forest
 from client.search.guidance import NO_GUIDANCE, Guidance, write_guidance
@@ -116,10 +117,18 @@ class SearchPool:
         max_visits: the largest ``visits`` a search may ask for; fixes the memory.
         leaves: how many leaves one slot may have under evaluation at once (virtual losses keep them apart).
         ownership: keep the net's ownership of every node, for reports.
+        cache: which evaluations are kept for later, and how many.
     """
 
     def __init__(
-        self, evaluator: Evaluator, *, slots: int, max_visits: int, leaves: int = 1, ownership: bool = False
+        self,
+        evaluator: Evaluator,
+        *,
+        slots: int,
+        max_visits: int,
+        leaves: int = 1,
+        ownership: bool = False,
+        cache: CacheSettings = NO_CACHE,
     ) -> None:
         if min(slots, max_visits, leaves) < 1:
             raise ValueError(f"slots, max_visits and leaves must be at least 1, not {slots}, {max_visits}, {leaves}")
@@ -136,6 +145,7 @@ class SearchPool:
         self.batch: Batch = evaluator.new_batch(slots * leaves)
         self._inputs = arrays_of(Inputs, self.batch)
         self._outputs = arrays_of(Outputs, self.batch)
+        self._cache = new_cache(cache, self._outputs, ownership=ownership)
         self._children = new_children(self.length**2 + 1)
         self._open_policy = np.zeros(self.length**2 + 1, np.float32)
         self._finished = np.zeros(slots, np.int32)
@@ -146,6 +156,17 @@ class SearchPool:
     def slots(self) -> int:
         """How many searches can run at once."""
         return len(self.forest.searches)
+
+    @property
+    def hits(self) -> int:
+        """How many evaluations were found in the cache so far."""
+        return int(self._cache.hits[0])
+
+    def clear_cache(self) -> None:
+        """Forget the evaluations that were kept; only between two rounds."""
+        if self._wait is not None:
+            raise RuntimeError("a round is under way: call expand() first")
+        clear_cache(self._cache)
 
     def start(
         self,
@@ -160,6 +181,7 @@ class SearchPool:
         first_turn: int = 0,
         keep_tree: bool = False,
         guidance: Guidance = NO_GUIDANCE,
+        symmetry_salt: int = 0,
     ) -> None:
         """Begin a search in a slot that is not running.
 
@@ -180,6 +202,8 @@ class SearchPool:
                 that was grown with another ``use_graph_search``, without or with subtree value bias, or that leaves no
                 room for ``visits``.
             guidance: what is asked of this search beside its parameters.
+            symmetry_salt: 0 to 7; searches that share it see a position in the same symmetry, where that follows from
+                the position (`client.search.cache.CacheForm.INPUTS`).
 
         Raises:
             ValueError: the board does not fit the tensor, or ``visits`` the memory.
@@ -196,6 +220,7 @@ class SearchPool:
         self.forest.histories[slot] = history
         self.forest.parameters[slot] = parameters
         seed_generator(self.forest.generators[slot], np.uint64(seed))
+        self.forest.searches[slot]["symmetry_salt"] = symmetry_salt
         turn = first_turn + int(state["turns"])
         is_other = write_guidance(self.forest, slot, guidance, self.length)
         keeps = keep_tree and not is_other
@@ -217,7 +242,7 @@ class SearchPool:
         """
         if self._wait is not None:
             raise RuntimeError("a round is under way: call expand() first")
-        self._rows = descend_all(self.forest, self.playouts, self._inputs, self.scratch, self.context)
+        self._rows = descend_all(self.forest, self.playouts, self._inputs, self._cache, self.scratch, self.context)
         self._wait = self.evaluator.submit(self.batch, self._rows)
         return self._rows
 
@@ -234,7 +259,14 @@ class SearchPool:
         wait, self._wait = self._wait, None
         wait()
         count = expand_all(
-            self.forest, self.playouts, self._rows, self._outputs, self.scratch, self.context, self._finished
+            self.forest,
+            self.playouts,
+            self._rows,
+            self._outputs,
+            self._cache,
+            self.scratch,
+            self.context,
+            self._finished,
         )
         if count == NOT_FINITE:
             raise NonFiniteEvaluationError(

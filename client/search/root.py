@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from client.search.graph import root_key
 from client.search.grow import clear_tree, drop_root_edges
@@ -27,7 +28,6 @@ from client.search.tree import (
     Context,
     Forest,
     Outputs,
-    Playouts,
     Scratch,
 )
 from client.search.utility import dynamic_centre
@@ -148,27 +148,34 @@ def next_root_symmetry(forest: Forest, slot: int) -> int:
 
 @njit(cache=True, nogil=True)
 def add_root_sample(
-    forest: Forest, slot: int, playouts: Playouts, row: int, outputs: Outputs, scratch: Scratch, length: int
+    forest: Forest,
+    slot: int,
+    legal: npt.NDArray[np.int8],
+    outputs: Outputs,
+    answer: int,
+    scratch: Scratch,
+    length: int,
 ) -> bool:
     """Fold one evaluation of the root into the mean of its samples; False if its policy is not finite.
 
-    The first sample also sets the score centre of a search that has no visits yet.
+    It is row ``answer`` of ``outputs``; ``legal`` [P] are the moves. The first sample also sets the score centre of a
+    search that has no visits yet.
     """
     search = forest.searches[slot]
     node = forest.nodes[slot, ROOT]
     sample = scratch.sample[0]
     sample["to_move"] = node["to_move"]
-    store_evaluation(sample, outputs, row)
+    store_evaluation(sample, outputs, answer)
     if search["mirroring"] != EMPTY:
-        lean_to_centre(sample, forest.states[slot], outputs.ownership[row], search["mirror_pull"], length)
+        lean_to_centre(sample, forest.states[slot], outputs.ownership[answer], search["mirror_pull"], length)
     policy = forest.priors[slot, ROOT]
     temperature = forest.parameters[slot]["nn_policy_temperature"]
-    finite = write_policy(outputs.policy[row], playouts.legal[row], temperature, policy)
+    finite = write_policy(outputs.policy[answer], legal, temperature, policy)
     if forest.parameters[slot]["enable_passing_hacks"]:
         cap_pass(policy)
     share = 1.0 / (search["samples_done"] + 1.0)
     mix_evaluation(node, sample, share)
-    mix_ownership(forest, slot, ROOT, outputs, row, share)
+    mix_ownership(forest, slot, ROOT, outputs, answer, share)
     mean_policy = forest.raw_policies[slot]
     for position in range(policy.shape[0]):
         mean_policy[position] = mixed(mean_policy[position], policy[position], share)
@@ -176,7 +183,7 @@ def add_root_sample(
         sign = sign_of(node["to_move"])
         ownership = forest.root_ownership[slot]
         for position in range(ownership.shape[0]):
-            ownership[position] = mixed(ownership[position], sign * outputs.ownership[row, position], share)
+            ownership[position] = mixed(ownership[position], sign * outputs.ownership[answer, position], share)
     if search["samples_done"] == 0 and node["visits"] == 0:
         search["centre"] = dynamic_centre(node["own"][SCORE_MEAN], search["sqrt_area"], forest.parameters[slot])
     search["samples_done"] += 1

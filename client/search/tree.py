@@ -107,6 +107,7 @@ SEARCH: Final = np.dtype(
     [
         ("status", np.int8),  # IDLE, RUNNING or FINISHED
         ("samples_done", np.int8),  # root evaluations so far, of those that are averaged
+        ("symmetry_salt", np.int8),  # 0 to 7, of symmetries that follow from positions (evaluation_key.py)
         ("sample_order", np.int8, 8),  # symmetries in the order in which the root is evaluated
         ("kept_visits", np.int32),  # of the root when the search began
         ("visits_limit", np.int32),  # visits of the root at which the search ends
@@ -167,6 +168,7 @@ class Playouts(NamedTuple):
     edges: npt.NDArray[np.int32]  # [R, N] edges[r, d] leads from nodes[r, d] to nodes[r, d + 1]
     counts_from: npt.NDArray[np.int32]  # [R] depth of the first node that the playout counts for; 0 but for looks aside
     legal: npt.NDArray[np.int8]  # [R, P] at the leaf, by position
+    keys: npt.NDArray[np.uint64]  # [R, 2] of the leaf's evaluation in the cache; both 0: it is not to be kept
 
 
 class Scratch(NamedTuple):
@@ -241,6 +243,7 @@ def new_playouts(rows: int, nodes: int, length: int) -> Playouts:
         edges=np.zeros((rows, nodes), np.int32),
         counts_from=np.zeros(rows, np.int32),
         legal=np.zeros((rows, length * length + 1), np.int8),
+        keys=np.zeros((rows, 2), np.uint64),
     )
 
 

@@ -1,4 +1,4 @@
-"""Self-play on one core: rows, turns and evaluations per second, and where the time goes.
+"""Self-play on one core: rows, turns and evaluations per second, made and found, and where the time goes.
 
 A net of two blocks (b2c32, untrained) on 7x7, and of six (b6c96) on 9x9 and 19x19, each with the visits below and a
 quarter of the turns searched in full. Rates are per processor second of this process, so that other work on the machine
@@ -144,7 +144,8 @@ def _print(name: str, stats: StreamStats, seconds: float, wall: float, parts: di
     rest = 100 * (1 - sum(parts.values()) / seconds)
     print(
         f"{name}: {stats.rows / seconds:.1f} rows, {stats.moves / seconds:.0f} turns, {stats.evaluations / seconds:.0f}"
-        f" evaluations per second ({stats.games} games); {shares}, moves and records {rest:.0f} %; by the wall-clock"
+        f" evaluations per second, {stats.found / seconds:.0f} more found in the cache"
+        f" ({stats.games} games); {shares}, moves and records {rest:.0f} %; by the wall-clock"
         f" {stats.rows / wall:.1f} rows, {stats.evaluations / wall:.0f} evaluations per second"
     )
 

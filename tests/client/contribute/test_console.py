@@ -69,6 +69,13 @@ def test_afterwards_it_counts() -> None:
     assert line.endswith("6 sent, 0 refused; 100 evaluations/s")
 
 
+def test_what_a_cache_answered_is_told_apart() -> None:
+    screen = Screen()
+    screen.after(60, Totals(games={"self-play": 5}, evaluations=6000, found=600))
+    line = screen.after(120, Totals(games={"self-play": 5}, evaluations=12000, found=2400))
+    assert line.endswith("0 refused; 100 evaluations/s and 30/s found in the cache")
+
+
 def test_streams_that_stand_still_are_named_instead_of_a_speed_of_nothing() -> None:
     screen = Screen()
     screen.after(60, Totals(games={"self-play": 5}, evaluations=6000))

@@ -144,7 +144,7 @@ def test_a_fault_that_stays_does_not_hold_up_the_end(tmp_path: Path, monkeypatch
 
 @pytest.mark.timeout(WITHIN_S)
 def test_compiling_is_told_when_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiling = Progress(0, 0, Activity.COMPILING)
+    compiling = Progress(0, 0, 0, Activity.COMPILING)
     MadeUpStreams.script = [lambda streams: streams.say(compiling)] * 3
     MadeUpStreams.last = []
     played = Played(tmp_path, monkeypatch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nets.evaluation.batch import Batch
-from tests.client.search.scripted import ScriptedEvaluator, hashed_answer
+from tests.client.search.scripted import ScriptedEvaluator, hashed_answer, sided_answer
 
 
 class OpinionatedEvaluator(ScriptedEvaluator):
@@ -17,6 +17,14 @@ class OpinionatedEvaluator(ScriptedEvaluator):
 
     def close(self) -> None:
         self.closed += 1
+
+
+class SidedEvaluator(OpinionatedEvaluator):
+    """Another opinion in every symmetry."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(length)
+        self.answer = sided_answer
 
 
 class LateEvaluator(OpinionatedEvaluator):

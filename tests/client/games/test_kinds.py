@@ -55,7 +55,8 @@ class PolicyGames:
             return None
         state, history = game["state"], game["history"]
         seat = int(state["to_move"] == WHITE)
-        return SearchOrder(Purpose.OPENING, seat, state, history, self._parameters, 1, 0, keep_tree=False)
+        parameters = self._parameters
+        return SearchOrder(Purpose.OPENING, seat, state, history, parameters, 1, 0, keep_tree=False, symmetry_salt=0)
 
     def take(self, due: Sequence[int], found: Sequence[Found]) -> list[int | None]:
         points: list[int | None] = []

@@ -10,12 +10,13 @@ import pytest
 from client.games.orders import FinishedGame, GameOrder
 from client.games.stream import StreamControl, StreamStats, play_stream
 from client.networks import Network
+from client.search.cache import CacheForm, CacheSettings
 from common.audit import audit_rating_game, audit_training_game
 from common.config_text import ConfigError
 from common.rows import read_npz, to_npz
 from common.sgf import read
 from nets.evaluation.uniform import UniformEvaluator
-from tests.client.games.evaluators import LateEvaluator, OpinionatedEvaluator
+from tests.client.games.evaluators import LateEvaluator, OpinionatedEvaluator, SidedEvaluator
 from tests.client.games.games import LENGTH, NET, OTHER, match_text, orders, play, selfplay_text
 
 ALL_RULES = {
@@ -71,6 +72,28 @@ def test_a_game_follows_from_its_seed_alone() -> None:
         if first.rows is not None and second.rows is not None:
             assert to_npz(first.rows) == to_npz(second.rows)
     assert len({game.sgf for game in together}) == 6
+
+
+def test_what_is_kept_of_evaluations_changes_no_game() -> None:
+    found, evaluated = {}, {}
+    for max_bytes in (0, 3000, 1 << 24):
+        stats, games = StreamStats(), dict[int, str]()
+        waiting = iter([*orders(6, selfplay_text()), *orders(3, match_text(), NET, OTHER, first_seed=6)])
+        play_stream(
+            lambda waiting=waiting: next(waiting, None),  # type: ignore[misc]
+            lambda game, games=games: games.setdefault(game.order.seed, game.sgf),  # type: ignore[misc]
+            games=4,
+            load=lambda network, length: SidedEvaluator(length),
+            control=StreamControl(),
+            stats=stats,
+            cache=CacheSettings(CacheForm.INPUTS, max_bytes),
+            until_empty=True,
+        )
+        found[max_bytes], evaluated[max_bytes] = games, stats
+    assert found[0] == found[3000] == found[1 << 24]
+    hits = [stats.found for stats in evaluated.values()]
+    assert 0 == hits[0] < hits[1] < hits[2]
+    assert len({stats.evaluations + stats.found for stats in evaluated.values()}) == 1
 
 
 @pytest.mark.parametrize("lanes", [2, 3])
@@ -196,7 +219,8 @@ def test_totals_are_kept() -> None:
     assert stats.games == 3
     assert stats.moves == sum(game.facts.game_length for game in games)
     assert stats.rows == sum(game.rows.count for game in games if game.rows is not None)
-    assert stats.evaluations >= stats.moves
+    assert stats.evaluations + stats.found >= stats.moves
+    assert stats.evaluations > stats.found > 0
 
 
 def test_a_board_larger_than_the_tensor_is_refused() -> None:

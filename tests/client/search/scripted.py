@@ -81,6 +81,18 @@ def hashed_answer(planes: Floats, global_inputs: Floats, symmetry: int) -> Answe
     )
 
 
+def sided_answer(planes: Floats, global_inputs: Floats, symmetry: int) -> Answer:
+    """Another opinion in every symmetry."""
+    answer = hashed_answer(planes, global_inputs, 0)
+    return Answer(
+        policy=np.roll(answer.policy, symmetry),
+        win_loss=answer.win_loss * (1 - symmetry / 10),
+        score_mean=answer.score_mean + symmetry,
+        score_stdev=answer.score_stdev,
+        lead=answer.lead,
+    )
+
+
 def position(
     rows: list[str], *, to_move: int = BLACK, komi: float = 7.5, draw: float = 0.5, ko: Ko = Ko.POSITIONAL
 ) -> tuple[np.void, np.void]:
