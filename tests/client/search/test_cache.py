@@ -27,6 +27,7 @@ from tests.client.search.scripted import Answer, Floats, ScriptedEvaluator, empt
 
 INPUTS = CacheSettings(CacheForm.INPUTS, 1 << 22)
 SITUATION = CacheSettings(CacheForm.SITUATION, 1 << 22)
+ROOMY = CacheSettings(CacheForm.INPUTS, 1 << 27)  # nothing takes another's place
 NO_ROOM = CacheSettings(CacheForm.INPUTS, 0)
 TINY = CacheSettings(CacheForm.INPUTS, 1 << 22, max_entries=64)
 
@@ -161,7 +162,7 @@ def test_counts_hold_where_everything_is_found(leaves: int) -> None:
 
 def test_a_search_that_finds_everything_leaves_the_round_to_others() -> None:
     evaluator = ScriptedEvaluator(5, hashed_answer)
-    pool = SearchPool(evaluator, slots=1, max_visits=150, cache=INPUTS)
+    pool = SearchPool(evaluator, slots=1, max_visits=150, cache=ROOMY)
     run(pool, 0, empty(5), record(GTP), 150)
     rounds = len(evaluator.batch_sizes)
     run(pool, 0, empty(5), record(GTP), 150)

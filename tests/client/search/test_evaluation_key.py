@@ -129,6 +129,26 @@ def test_what_else_the_net_is_told_is_in_the_key(history: bool) -> None:
     assert key(start, hidden, history=history) != key(start, history=history)
 
 
+def test_boards_before_count_as_far_as_their_ladders_are_shown() -> None:
+    start = empty(5)
+    for point in ((0, 0), (4, 4), (2, 2)):
+        assert play(*start, point_at(*point))
+    keys, situations = {key(start)}, {key(start, history=False)}
+    for field, place, value in (
+        ("earlier_colour", (0, point_at(3, 3)), WHITE),
+        ("earlier_colour", (1, point_at(3, 3)), WHITE),
+        ("earlier_ko_point", 0, point_at(3, 3)),
+        ("earlier_ko_point", 1, point_at(3, 3)),
+    ):
+        other = np.array([start[0]])[0], start[1]
+        other[0][field][place] = value
+        keys.add(key(other))
+        situations.add(key(other, history=False))
+        assert key(other, FeatureOptions(max_history=0)) == key(start, FeatureOptions(max_history=0))
+    assert len(keys) == 5
+    assert len(situations) == 1
+
+
 def test_komi_counts_to_the_last_bit_where_inputs_are_meant() -> None:
     near, far = (empty(5, komi=6.0, draw=draw) for draw in (0.5, 0.5001))
     assert key(near, history=False) == key(far, history=False)
