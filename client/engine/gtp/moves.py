@@ -165,5 +165,5 @@ def _wait(session: Session, ticket: Ticket, began: float) -> None:
 
 def _colour(words: list[str], command: str) -> int:
     if len(words) != 1:
-        raise expected("single argument", command, words)
+        raise expected("one argument", command, words)
     return colour_of(words[0])
