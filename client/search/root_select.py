@@ -1,5 +1,4 @@
-"""Which move a playout takes where more than PUCT decides: at the root, and at every node while moves are avoided or
-mirror go is faced.
+"""Which move a playout takes at the root, and at every node while moves are avoided or mirror go is faced.
 
 Forced playouts, futile moves, the hint, wide noise, the ending bonus, candidates, avoided moves (search.md 4.4, 4.5)
 and mirror go (14). Nodes below the root usually choose by `client.search.select.select_move`, which knows none of it.

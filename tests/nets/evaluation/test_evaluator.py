@@ -131,7 +131,8 @@ def test_ownership_is_left_out_where_it_is_not_asked_for(evaluator: Evaluator) -
         np.testing.assert_array_equal(getattr(part, name), getattr(whole, name))
 
 
-def test_ownership_is_decoded_for_the_rows_that_want_it(evaluator: Evaluator) -> None:
+def test_ownership_is_decoded_for_the_rows_that_want_it() -> None:
+    evaluator = torch_evaluator(NETS[0])
     whole, part = random_batch(5, LENGTH, full=False), random_batch(5, LENGTH, full=False)
     part.wants_ownership[:] = [True, False, False, True, False]
     part.ownership[:] = 5.0
