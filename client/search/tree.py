@@ -119,6 +119,7 @@ SEARCH: Final = np.dtype(
         ("is_graph", np.bool_),  # the tree was grown with graph search ...
         ("is_biased", np.bool_),  # ... and with subtree value bias
         ("turn", np.int32),  # turn number of the root, for temperatures
+        ("playouts_left", np.float64),  # what a clock lets hope for besides ``visits_limit``; infinity without one
         ("advantage_player", np.int8),  # whose playout doubling advantage it is; EMPTY if there is none
         ("hint", np.int16),  # position, or NO_POSITION
         ("rescales_avoided", np.bool_),  # the root's policy is that of the moves that are not avoided
