@@ -12,7 +12,11 @@ from client.search.tree import EVALUATED, NODE
 from common.go.points import WHITE
 from common.parameters import SearchParameters
 
-PLAIN: dict[str, Any] = {"root_ending_bonus_points": 0.0, "root_prune_useless_moves": False}
+PLAIN: dict[str, Any] = {
+    "root_ending_bonus_points": 0.0,
+    "root_prune_useless_moves": False,
+    "subtree_value_bias_factor": 0.0,
+}
 """What silence would switch on and the columns below, as the oracles of search.md 17, have not."""
 
 SELFPLAY: dict[str, Any] = {
