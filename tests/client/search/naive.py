@@ -141,8 +141,9 @@ class NaiveSearch:
 
     def _select(self, node: Node) -> int:
         p, at_root = self.p, node is self.root
-        visited = sum(node.policy[move] for move in (*node.children, *node.asides))
-        total = sum(self._seen(node, move) for move in node.children)
+        entered = [move for move in node.children if move in node.policy]  # others are illegal with this history
+        visited = sum(node.policy[move] for move in (*entered, *node.asides))
+        total = sum(self._seen(node, move) for move in entered)
         base = p["cpuct_exploration_base"]
         scale: float = p["cpuct_exploration"] + p["cpuct_exploration_log"] * math.log((total + base) / base)
         scale *= math.sqrt(total + 0.01)
@@ -161,7 +162,7 @@ class NaiveSearch:
         reduction: float = p["root_fpu_reduction_max"] if at_root else p["fpu_reduction_max"]
         urgency = part * node.utility + (1 - part) * node.own_utility - node.sign * reduction * math.sqrt(visited)
         fresh = self._fresh(node)
-        candidates = [*node.children, *sorted(fresh, key=lambda move: -node.policy[move])[:1]]
+        candidates = [*entered, *sorted(fresh, key=lambda move: -node.policy[move])[:1]]
         values = [self._value(node, move, scale, urgency, total) for move in candidates]
         return candidates[values.index(max(values))]
 
@@ -176,11 +177,16 @@ class NaiveSearch:
         weight = self._seen(node, move)
         if node is self.root and weight < owed:
             return 1e20
-        return node.sign * child.utility + scale * prior / (1 + weight)
+        utility, weight = self._with_losses(node, child, weight)
+        return node.sign * utility + scale * prior / (1 + weight)
 
     def _seen(self, node: Node, move: int) -> float:
         """The weight of a child as its parent sees it."""
         return node.children[move].weight
+
+    def _with_losses(self, node: Node, child: Node, weight: float) -> tuple[float, float]:
+        """Utility and weight of a child with the virtual losses of playouts that are in it."""
+        return child.utility, weight
 
     def _corrected(self, node: Node, weights: list[float]) -> float:
         """The node's own utility as it is averaged with children of these weights."""
@@ -210,7 +216,7 @@ class NaiveSearch:
         weights = [self._seen(node, move) for move in node.children]
         own = [node.sign * child.utility for child in children]
         if self.p["use_noise_pruning"] and len(children) > 1:
-            priors = [node.policy[move] for move in node.children]
+            priors = [node.policy.get(move, 1e-30) for move in node.children]
             for i in range(1, len(children)):
                 before = sum(weights[:i])
                 gap = sum(w * u for w, u in zip(weights[:i], own[:i], strict=True)) / before - own[i]

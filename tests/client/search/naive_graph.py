@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from common.go.play import legal_points, pass_would_end_phase, play
+from common.go.play import is_legal, legal_points, pass_would_end_phase, play
 from common.go.points import EMPTY, FIRST_CLEANUP, NO_POINT, NUM_POINTS, PASS, SECOND_CLEANUP, STRIDE, WALL, point_of
 from common.go.scoring import own_komi
 from tests.client.search.naive import NaiveSearch, Node
@@ -106,7 +106,7 @@ class NaiveGraph(NaiveSearch):
         self.numbers: dict[Any, int] = {}
         self.bias_of: dict[int, Bias] = {}
         self.put_in: dict[int, tuple[float, float]] = {}
-        self.caught_up = self.cycles = self.shared = 0
+        self.caught_up = self.cycles = self.shared = self.again = 0
         self.key_of[id(self.root)] = self._number(("root",))
         if is_settled(state, self.p["graph_search_rep_bound"]) or state["recent_point"][0] == NO_POINT:
             self.key_of[id(self.root)] = self._number(situation(state, history))
@@ -121,10 +121,14 @@ class NaiveGraph(NaiveSearch):
         assert self.root is not None
         states, histories = np.array([self.root.state]), np.array([self.root.history])
         state, history = states[0], histories[0]
-        path, moves, node = [self.root], [], self.root
+        moves, node = [], self.root
+        self.path = path = [self.root]
         while node.visits > 0 and not node.terminal:
             move = self._select(node)
             point = point_of(move, self.length)
+            if self.p["use_graph_search"] and node is not self.root and not is_legal(state, history, point):
+                self._evaluate_again(node, state, history)
+                break
             bias_key = surroundings(state, point)
             assert play(state, history, point)
             if move not in node.children:
@@ -145,6 +149,13 @@ class NaiveGraph(NaiveSearch):
             if depth < len(moves):
                 path[depth].edge_visits[moves[depth]] += 1
             self._average(path[depth])
+
+    def _evaluate_again(self, node: Node, state: Any, history: Any) -> None:
+        """A node that was evaluated with a history in which other moves were legal; this counts above it alone."""
+        node.state, node.history = state.copy(), history.copy()
+        node.visits -= 1
+        self._evaluate(node)
+        self.again += 1
 
     def _stops(self, child: Node, edge_visits: int, path: list[Node]) -> bool:
         catches_up = child.visits > edge_visits and self.p["graph_search_catch_up_leak_prob"] < 1
@@ -170,6 +181,14 @@ class NaiveGraph(NaiveSearch):
     def _seen(self, node: Node, move: int) -> float:
         child = node.children[move]
         return child.weight * node.edge_visits[move] / max(child.visits, 1)
+
+    def _with_losses(self, node: Node, child: Node, weight: float) -> tuple[float, float]:
+        """A playout that may close a circle is itself in the child."""
+        if not any(child is other for other in self.path):
+            return child.utility, weight
+        names = ("win_loss_utility_factor", "static_score_utility_factor", "dynamic_score_utility_factor")
+        lost = -node.sign * sum(float(self.p[name]) for name in names)
+        return child.utility + (lost - child.utility) / (1 + max(0.25, weight)), weight + 1
 
     def _corrected(self, node: Node, weights: list[float]) -> float:
         entry = self.bias_of.get(id(node))

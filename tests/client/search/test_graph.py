@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,19 +27,28 @@ from client.search.tree import (
     new_playouts,
     new_scratch,
 )
-from common.go.board import reset
+from common.go.board import reset, set_stone
 from common.go.play import begin, legal_points, play
-from common.go.points import BLACK, NUM_POINTS, point_of
+from common.go.points import BLACK, EMPTY, NUM_POINTS, PASS, WHITE, point_of
 from common.go.rules import Ko, Scoring, Tax
 from common.go.state import new_histories, new_states
 from tests.client.search.helpers import GTP, SELFPLAY, record
 from tests.client.search.naive import Node
 from tests.client.search.naive_graph import NaiveGraph, is_settled, surroundings
-from tests.client.search.scripted import ScriptedEvaluator, empty, hashed_answer
+from tests.client.search.scripted import Answer, Floats, ScriptedEvaluator, empty, hashed_answer
 
 Start = tuple[Any, Any]
 QUIET: dict[str, Any] = {"root_policy_temperature_early": 1.0, "root_policy_temperature": 1.0}
 BASES: list[dict[str, Any]] = [{**SELFPLAY, **QUIET}, GTP]
+
+
+def even_answer(planes: Floats, global_inputs: Floats, symmetry: int) -> Answer:
+    """Opinions that differ little, so that a search tries moves in every order."""
+    found = hashed_answer(planes, global_inputs, symmetry)
+    found.policy *= np.float32(0.2)
+    found.win_loss *= 0.2
+    found.score_mean *= 0.2
+    return found
 
 
 def random_start(random: np.random.Generator, length: int) -> Start:
@@ -109,7 +119,7 @@ def assert_same_graph(pool: SearchPool, twin: Node) -> dict[int, Node]:
 def random_parameters(random: np.random.Generator) -> dict[str, Any]:
     return {
         **BASES[random.integers(2)],
-        "use_graph_search": bool(random.random() < 0.8),
+        "use_graph_search": bool(random.random() < 0.9),
         "graph_search_rep_bound": int(random.integers(3, 8)),
         "graph_search_catch_up_leak_prob": float(random.random() < 0.2),
         "subtree_value_bias_factor": float(random.choice([0.0, 0.35, 1.0])),
@@ -118,43 +128,64 @@ def random_parameters(random: np.random.Generator) -> dict[str, Any]:
     }
 
 
+def compared(answer: Callable[..., Answer], length: int, start: Start, parameters: np.void, visits: int) -> NaiveGraph:
+    """The slow twin of a search that was compared with it."""
+    twin = NaiveGraph(answer, length, parameters)
+    root = twin.search(*start, visits)
+    pool = SearchPool(ScriptedEvaluator(length, answer), slots=1, max_visits=visits)
+    run(pool, start, parameters, visits)
+    assert_same_graph(pool, root)
+    assert pool.forest.searches[0]["num_biases"] == len(twin.biases)
+    return twin
+
+
 def test_equals_the_slow_twin_on_random_positions() -> None:
     random = np.random.default_rng(7)
-    shared = caught_up = cycles = corrected = 0
-    for _ in range(30):
+    shared = caught_up = corrected = 0
+    for case in range(40):
         parameters = record(random_parameters(random))
         length = int(random.integers(2, 5))
-        start = random_start(random, length)
-        twin = NaiveGraph(hashed_answer, length, parameters)
-        root = twin.search(*start, 90)
-        pool = SearchPool(ScriptedEvaluator(length, hashed_answer), slots=1, max_visits=90)
-        run(pool, start, parameters, 90)
-        assert_same_graph(pool, root)
-        assert pool.forest.searches[0]["num_biases"] == len(twin.biases)
-        shared, caught_up, cycles = shared + twin.shared, caught_up + twin.caught_up, cycles + twin.cycles
+        answer = (hashed_answer, even_answer)[case % 2]
+        twin = compared(answer, length, random_start(random, length), parameters, 150)
+        shared, caught_up = shared + twin.shared, caught_up + twin.caught_up
         corrected += sum(entry.weight > 0 for entry in twin.biases.values())
-    assert shared > 100
-    assert caught_up > 100
-    assert corrected > 100
+    assert shared > 20
+    assert caught_up > 20
+    assert corrected > 500
+
+
+def test_equals_the_slow_twin_where_circles_are_met() -> None:
+    """Boards on which whole positions come again soon, with keys that forget the way as soon as they may."""
+    random = np.random.default_rng(5)
+    always = {"use_graph_search": True, "graph_search_rep_bound": 3, "graph_search_catch_up_leak_prob": 0.0}
+    twins = [
+        compared(hashed_answer, 2, random_start(random, 2), record({**random_parameters(random), **always}), 60)
+        for _ in range(60)
+    ]
+    assert sum(twin.cycles for twin in twins) > 0
+    assert sum(twin.again for twin in twins) > 0  # superko forbade what was legal on another way
 
 
 def test_names_of_surroundings_are_equal_where_the_surroundings_are() -> None:
+    """Of two boards that differ by a stone, for all moves that both allow."""
     random = np.random.default_rng(3)
-    names: dict[Any, Any] = {}
-    legal = np.zeros(NUM_POINTS, np.int8)
-    met = 0
+    counts = [0, 0]
     for _ in range(60):
-        state, history = random_start(random, 5)
-        legal_points(state, history, legal)
-        for point in np.flatnonzero(legal).tolist():
+        state, _ = random_start(random, 7)
+        other = np.array([state])[0]
+        if not set_stone(other, int(random.choice(np.flatnonzero(state["colour"] == EMPTY))), WHITE):
+            continue
+        for point in np.flatnonzero(other["colour"] == EMPTY).tolist():
             wanted = surroundings(state, point)
             assert has_bias(state, point) == (wanted is not None)
-            if wanted is not None:
-                name = bias_key(state, point)
-                met += wanted in names
-                assert names.setdefault(wanted, name) == name
-    assert met > 20
-    assert len({first for first, _ in names.values()}) == len({second for _, second in names.values()}) == len(names)
+            if wanted is None:
+                continue
+            same = wanted == surroundings(other, point)
+            counts[same] += 1
+            for one, two in zip(bias_key(state, point), bias_key(other, point), strict=True):
+                assert (one == two) == same
+    assert min(counts) > 50
+    assert not has_bias(state, PASS)
 
 
 def test_where_repetition_is_impossible() -> None:
@@ -268,7 +299,7 @@ def test_every_graph_adds_up(leaves: int) -> None:
     random = np.random.default_rng(leaves)
     shared = 0
     for _ in range(12):
-        length = int(random.integers(3, 6))
+        length = int(random.integers(2, 5))
         start = random_start(random, length)
         parameters = record(
             GRAPH,
@@ -276,21 +307,21 @@ def test_every_graph_adds_up(leaves: int) -> None:
             nn_randomize=True,
             cpuct_exploration=float(random.choice([0.3, 1.05, 4])),
         )
-        pool = SearchPool(ScriptedEvaluator(length, hashed_answer), slots=1, max_visits=150, leaves=leaves)
+        pool = SearchPool(ScriptedEvaluator(length, even_answer), slots=1, max_visits=150, leaves=leaves)
         run(pool, start, parameters, 150, seed=int(random.integers(100)))
         assert pool.forest.nodes[0, ROOT]["visits"] == 150
         shared += assert_whole(pool)
-    assert shared > 50
+    assert shared > 15
 
 
 def test_a_graph_saves_evaluations_and_a_tree_shares_nothing() -> None:
     evaluated = {}
     for graph in (False, True):
-        pool = SearchPool(ScriptedEvaluator(5, hashed_answer), slots=1, max_visits=300)
-        run(pool, empty(5), record(GRAPH, use_graph_search=graph, graph_search_rep_bound=3), 300)
+        pool = SearchPool(ScriptedEvaluator(3, even_answer), slots=1, max_visits=300)
+        run(pool, empty(3), record(GRAPH, use_graph_search=graph, graph_search_rep_bound=3), 300)
         assert (assert_whole(pool) > 0) == graph
         evaluated[graph] = int(pool.forest.searches[0]["num_nodes"])
-    assert evaluated[True] < evaluated[False] == 300
+    assert evaluated[True] < evaluated[False]
 
 
 # -- a child becomes the root --
@@ -306,7 +337,7 @@ def test_what_is_below_the_new_root_is_kept_and_nothing_else() -> None:
     for case in range(10):
         state, history = random_start(random, 5)
         parameters = record(GRAPH, cpuct_exploration=float(random.choice([0.5, 3])))
-        pool = SearchPool(ScriptedEvaluator(5, hashed_answer), slots=1, max_visits=250)
+        pool = SearchPool(ScriptedEvaluator(5, even_answer), slots=1, max_visits=250)
         run(pool, (state, history), parameters, 120, seed=case)
         for _ in range(3):
             edge, top = best_edge(pool)
@@ -315,7 +346,7 @@ def test_what_is_below_the_new_root_is_kept_and_nothing_else() -> None:
             forest, kept = pool.forest, below(pool, top)
             before = {tuple(forest.nodes[0, i]["key"]): forest.nodes[0, i].copy() for i in kept}
             priors = {tuple(forest.nodes[0, i]["key"]): forest.priors[0, i].copy() for i in kept}
-            entries = forest.biases[0].copy()
+            entries = forest.biases[0, : forest.searches[0]["num_biases"]].copy()
             leaving = set(range(forest.searches[0]["num_nodes"])) - set(kept) | {top}
             for index in leaving:
                 node = forest.nodes[0, index]
@@ -347,12 +378,12 @@ def test_what_is_below_the_new_root_is_kept_and_nothing_else() -> None:
 
 def test_averages_of_a_kept_graph_follow_from_its_children() -> None:
     """After the recomputation another pass over all nodes changes nothing, in whatever order."""
-    pool = SearchPool(ScriptedEvaluator(5, hashed_answer), slots=1, max_visits=300)
-    state, history = empty(5)
+    pool = SearchPool(ScriptedEvaluator(3, hashed_answer), slots=1, max_visits=500)
+    state, history = empty(3)
     parameters = record(GRAPH, subtree_value_bias_factor=0.0, root_noise_enabled=False, **QUIET)
-    run(pool, (state, history), parameters, 200)
+    run(pool, (state, history), parameters, 500)
     edge, _ = best_edge(pool)
-    move = point_of(int(edge["position"]), 5)
+    move = point_of(int(edge["position"]), 3)
     assert pool.advance(0, move)
     play(state, history, move)
     pool.start(0, state, history, parameters=parameters, visits=1, seed=0, keep_tree=True)
@@ -367,7 +398,9 @@ def test_averages_of_a_kept_graph_follow_from_its_children() -> None:
 
 def test_a_root_that_is_met_again_below_becomes_two_nodes() -> None:
     pool = SearchPool(ScriptedEvaluator(4, hashed_answer), slots=1, max_visits=120)
-    run(pool, empty(4), record(GRAPH, root_noise_enabled=False), 80)
+    state, history = empty(4)
+    play(state, history, point_of(0, 4))  # with a turn before it, the root's children have biases
+    run(pool, (state, history), record(GRAPH, root_noise_enabled=False), 80)
     forest = pool.forest
     edge, top = best_edge(pool)
     lowest = [index for index in below(pool, top) if index != top and forest.nodes[0, index]["num_edges"] > 0][-1]
