@@ -36,7 +36,7 @@ from tests.oracles import oracle_root
 SMALL: Final = Path(__file__).parent.parent / "fixtures" / "katago" / "trained-b2c32-bn.bin.gz"
 LARGE: Final = oracle_root() / "nets" / "g170-b6c96-s175395328-d26788732.bin.gz"
 ROOM: Final = 1 << 29
-_RUNS: Final = 9
+_RUNS: Final = 24
 
 
 class Case(NamedTuple):
@@ -44,14 +44,14 @@ class Case(NamedTuple):
     net: Path
     visits: tuple[int, int]  # of full and cheap searches
     games: int
-    turns: int  # at most
+    turns: int  # searched, at most
 
 
 CASES: Final = (
     Case(7, SMALL, (60, 12), 24, 98),
     Case(7, SMALL, (600, 100), 6, 98),
-    Case(9, LARGE, (600, 100), 3, 60),
-    Case(19, LARGE, (600, 100), 1, 24),
+    Case(9, LARGE, (600, 100), 2, 24),
+    Case(19, LARGE, (300, 50), 1, 16),
 )
 FORMS: Final = (CacheForm.OFF, CacheForm.INPUTS, CacheForm.SITUATION)
 
