@@ -419,7 +419,7 @@ class Queries:
     def _move_to(self, trees: _Trees, slot: int, ticket: Ticket) -> bool:
         """Make the tree of a slot that of the query's position; False if it cannot be."""
         held = trees.slots[slot]
-        if held.tree is None or held.line != ticket.query.line:
+        if held.tree is None or held.line is None or held.line != ticket.query.line:
             return False
         # the tree's passes lead into cleanup phases, which such a game does not have
         may_pass = not (held.tree.prevents_cleanup and held.tree.start.rules.scoring == Scoring.TERRITORY)

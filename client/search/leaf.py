@@ -145,7 +145,7 @@ def mix_evaluation(node: Any, sample: Any, share: float) -> None:
 def mix_ownership(forest: Forest, slot: int, index: int, outputs: Outputs, row: int, share: float) -> None:
     """Move the ownership kept of a node by ``share`` of the way to that of batch row ``row``; 1 replaces it.
 
-    A pool that keeps none has no room for it, and nothing is done.
+    Nothing is done in a pool that keeps none, though its batch has it for the rows that want it.
     """
     scale = sign_of(forest.nodes[slot, index]["to_move"]) * OWNERSHIP_SCALE
     for position in range(forest.ownership.shape[2]):

@@ -137,7 +137,7 @@ class _Reporter:
             unlisted=unlisted_points,
         )
         report = session.queries.report(self._ticket, options)
-        if report is None:
+        if report is None or not report.moves:
             return None
         seen = seen_by(report, viewer(session.settings.perspective, self._colour))
         return info_line(seen, wanted, self._form) or None

@@ -35,8 +35,8 @@ def test_the_even_komi_is_found(even: float, start: float) -> None:
 
 
 def test_what_no_komi_makes_even_ends_at_the_last_step() -> None:
-    assert fair_komi(0.0, AREA, lambda komi: Worth(0.0, -1.0)) == 16.0 * 2
-    assert fair_komi(0.0, AREA, lambda komi: Worth(0.0, 1.0)) == -32.0
+    assert fair_komi(0.0, AREA, lambda komi: Worth(0.0, -1.0)) == 31.75
+    assert fair_komi(0.0, AREA, lambda komi: Worth(0.0, 1.0)) == -31.75
 
 
 def test_shifts_that_lead_away_are_halved() -> None:
@@ -47,7 +47,7 @@ def test_shifts_that_lead_away_are_halved() -> None:
         return Worth(20.0 - komi, 0.5) if komi > -30 else Worth(100.0, 0.5)
 
     fair_komi(0.0, AREA, astray)
-    assert asked[:3] == [0.0, -20.0, -40.0]  # the second lead is larger, but by less than is limited to
+    assert asked[:3] == [0.0, -20.0, -10.0]  # the second lead is larger by more than 5 points
 
 
 def test_lead_is_what_the_komi_exceeds_the_fair_one_by() -> None:

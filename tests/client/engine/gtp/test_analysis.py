@@ -326,8 +326,10 @@ def test_cancellable_searches(session: Session) -> None:
     assert spoken(session, "3 kata-search_cancellable b", 3, "4 name") == "=3 cancelled\n\n=4 Tengen\n\n"
     done = spoken(session, "3 kata-search_cancellable b", 100, "4 name")
     assert re.fullmatch(r"=3 [A-E][1-5]\n\n=4 Tengen\n\n", done)
+    talk(session, "clear_cache")
     given_up = spoken(session, "kata-search_analyze_cancellable b", 3, "name")
     assert given_up == "=\nplay cancelled\n\n= Tengen\n\n"
+    talk(session, "clear_cache")
     whole = spoken(session, "kata-search_analyze_cancellable b", 100, "name")
     assert re.match(r"=\ninfo move .*\nplay [A-E][1-5]\n\n= Tengen", whole)
     assert session.game.moves == []
