@@ -11,6 +11,7 @@ import gzip
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -78,6 +79,27 @@ def ask_katago(program: Path, net: Path, conversations: Sequence[Sequence[str]])
         )
     assert result.returncode == 0, (result.stdout + result.stderr)[-2000:]
     return _last_answers(result.stdout, conversations)
+
+
+def all_answers(program: Path, net: Path, lines: Sequence[str]) -> list[str]:
+    """What KataGo answers to each line, as it stands, without the number."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "gtp.cfg"
+        config.write_text(f"{_CONFIG}homeDataDir = {folder}\nlogFile = {folder}/log\n")
+        numbered = "".join(f"{number} {line}\n" for number, line in enumerate(lines))
+        result = subprocess.run(
+            [program, "gtp", "-model", net, "-config", config],
+            input=f"{numbered}quit\n",
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+    answers: dict[int, str] = {}
+    for answer in result.stdout.split("\n\n"):
+        found = re.match(r"([=?])(\d+)(.*)", answer.lstrip("\n"), re.DOTALL)
+        if found:
+            answers[int(found[2])] = (found[1] + found[3]).rstrip()
+    return [answers.get(number, "") for number in range(len(lines))]
 
 
 def ask_tengen(net: Path, conversations: Sequence[Sequence[str]]) -> list[str]:

@@ -145,10 +145,10 @@ def mix_evaluation(node: Any, sample: Any, share: float) -> None:
 def mix_ownership(forest: Forest, slot: int, index: int, outputs: Outputs, row: int, share: float) -> None:
     """Move the ownership kept of a node by ``share`` of the way to that of batch row ``row``; 1 replaces it.
 
-    A pool without ownership has none in its batch, and nothing is done.
+    Nothing is done in a pool that keeps none, though its batch has it for the rows that want it.
     """
     scale = sign_of(forest.nodes[slot, index]["to_move"]) * OWNERSHIP_SCALE
-    for position in range(outputs.ownership.shape[1]):
+    for position in range(forest.ownership.shape[2]):
         kept = mixed(forest.ownership[slot, index, position], scale * outputs.ownership[row, position], share)
         forest.ownership[slot, index, position] = math.floor(kept + 0.5)
 

@@ -6,10 +6,15 @@ Coordinates are (x, y), both from 0 in the upper left corner. Imports no compile
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from common.go.basics import BLACK
 
 Coordinates = tuple[int, int]
+
+SMALLEST_FIXED: Final = 7
+"""Side of the smallest board that has fixed points."""
+MOST_FIXED: Final = 9
 
 
 def fixed_points(x_size: int, y_size: int, count: int) -> tuple[Coordinates, ...]:
@@ -23,9 +28,7 @@ def fixed_points(x_size: int, y_size: int, count: int) -> tuple[Coordinates, ...
     """
     left, right = _lines(x_size)
     top, bottom = _lines(y_size)
-    most = 0
-    if min(x_size, y_size) >= 7:
-        most = 9 if x_size % 2 and y_size % 2 and min(x_size, y_size) >= 9 else 4
+    most = most_fixed(x_size, y_size)
     if not 2 <= count <= most:
         raise ValueError(f"{count} fixed handicap stones on {x_size}x{y_size}: from 2 to {most} are possible")
     x_middle, y_middle = x_size // 2, y_size // 2
@@ -37,6 +40,13 @@ def fixed_points(x_size: int, y_size: int, count: int) -> tuple[Coordinates, ...
     if count in (5, 7, 9):
         points.append((x_middle, y_middle))
     return tuple(sorted(points, key=lambda point: (point[1], point[0])))
+
+
+def most_fixed(x_size: int, y_size: int) -> int:
+    """How many of the fixed points a board has; 0 on the smallest."""
+    if min(x_size, y_size) < SMALLEST_FIXED:
+        return 0
+    return MOST_FIXED if x_size % 2 and y_size % 2 and min(x_size, y_size) > SMALLEST_FIXED else 4
 
 
 def _lines(size: int) -> tuple[int, int]:

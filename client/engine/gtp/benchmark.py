@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from client.engine.gtp.protocol import GtpError
 from client.engine.gtp.session import Session
 from client.engine.gtp.thinking import genmove_parameters, query_of
-from client.engine.gtp.words import expected, whole_number
+from client.engine.gtp.words import expected, shown, whole_number
 from client.search.limits import Limits
 
 
 def benchmark(session: Session, words: list[str]) -> str:
     """Search from nothing to so many visits, and tell visits a second."""
-    visits = whole_number(words[0]) if len(words) == 1 else None
+    if len(words) != 1:
+        raise expected("one argument", "kata-benchmark", words)
+    visits = whole_number(words[0])
     if visits is None or visits < 1:
-        raise expected("one positive integer argument", "kata-benchmark", words)
+        raise GtpError(f"Could not parse number of visits: '{shown(words[0])}'")
     colour = session.game.to_move
     limits = Limits(visits=visits)
     query = query_of(session, colour, genmove_parameters(session), limits, is_of_game=False)

@@ -8,8 +8,8 @@ from client.engine.gtp.protocol import GtpError
 from client.engine.gtp.session import Session
 from client.engine.gtp.texts import board_text
 from client.engine.gtp.thinking import ponder_if_wanted
-from client.engine.gtp.words import colour_of, expected, point_of_word, shown
-from common.go.points import BLACK, MAX_LENGTH, MIN_LENGTH, PASS, to_vertex
+from client.engine.gtp.words import colour_of, expected, is_colour, point_of_word, shown
+from common.go.points import BLACK, MAX_LENGTH, MIN_LENGTH, PASS, from_vertex, to_vertex
 
 
 def boardsize(session: Session, words: list[str]) -> str:
@@ -38,14 +38,20 @@ def clear_board(session: Session, words: list[str]) -> str:
 
 def set_position(session: Session, words: list[str]) -> str:
     """Stones on an empty board, Black to move."""
+    refusal = f"Expected a space-separated sequence of <COLOR> <VERTEX> pairs but got '{shown(' '.join(words))}'"
     if len(words) % 2:
-        raise GtpError(f"Expected pairs of color and vertex for set_position but got '{shown(' '.join(words))}'")
+        raise GtpError(refusal)
     stones = []
-    for colour_word, vertex in zip(words[::2], words[1::2], strict=True):
-        colour, point = colour_of(colour_word), point_of_word(vertex, session.position.size)
+    for colour, vertex in zip(words[::2], words[1::2], strict=True):
+        if not is_colour(colour):
+            raise GtpError(f"{refusal}: could not parse color: '{shown(colour)}'")
+        try:
+            point = from_vertex(vertex, *session.position.size)
+        except ValueError:
+            point = PASS
         if point == PASS:
-            raise GtpError(f"Could not parse vertex: '{shown(vertex)}'")
-        stones.append((colour, point))
+            raise GtpError(f"{refusal}: could not parse vertex: '{shown(vertex)}'")
+        stones.append((colour_of(colour), point))
     try:
         session.position.set_up(stones, BLACK)
     except ValueError:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from client.engine.clock import Clock, TimeControl, absolute, byo_yomi, canadian, fischer, no_limit
+from client.engine.clock import LEAST_TIME_TOLD, Clock, TimeControl, absolute, byo_yomi, canadian, fischer, no_limit
 from client.engine.gtp.protocol import GtpError
 from client.engine.gtp.session import Session
-from client.engine.gtp.words import colour_of, expected, number, shown, whole_number
+from client.engine.gtp.words import colour_of, expected, is_colour, number, shown, whole_number
 from common.go.points import BLACK, WHITE
 
 MOST_SECONDS: Final = 1e9
@@ -19,9 +19,7 @@ SETTINGS: Final = (*KGS_SETTINGS, "fischer", "fischer-capped")
 
 def time_settings(session: Session, words: list[str]) -> str:
     """Main time, overtime and its stones."""
-    if len(words) != 3:
-        raise expected("3 arguments", "time_settings", words)
-    session.set_time(canadian(_seconds(words[0]), _seconds(words[1]), _count(words[2])))
+    session.set_time(_canadian(words, 0))
     return ""
 
 
@@ -44,11 +42,15 @@ def list_time_settings(session: Session, words: list[str]) -> str:
 
 def time_left(session: Session, words: list[str]) -> str:
     """What the controller says is left of a player's time."""
-    if len(words) != 3:
-        raise expected("player and int time and int stones", "time_left", words)
-    colour, seconds, stones = colour_of(words[0]), number(words[1]), whole_number(words[2])
-    if seconds is None or seconds > MOST_SECONDS or stones is None or not 0 <= stones <= MOST_STONES:
-        raise expected("player and int time and int stones", "time_left", words)
+    values = (number(words[1]), whole_number(words[2])) if len(words) == 3 else (None, None)
+    seconds, stones = values
+    if seconds is None or stones is None or not is_colour(words[0]):
+        raise expected("player and float time and int stones", "time_left", words)
+    if not LEAST_TIME_TOLD <= seconds <= MOST_SECONDS:
+        raise GtpError("invalid time")
+    if not 0 <= stones <= MOST_STONES:
+        raise GtpError("invalid stones")
+    colour = colour_of(words[0])
     try:
         session.clocks[colour] = session.clocks[colour].told(seconds, stones)
     except ValueError as error:
@@ -82,49 +84,66 @@ def _told(clock: Clock) -> str:
 def _set_by_name(session: Session, command: str, words: list[str], known: tuple[str, ...]) -> None:
     name = words[0].lower() if words else ""
     if name not in known:
-        choices = ", ".join(f"'{each}'" for each in known)
-        raise GtpError(f"Expected one of {choices} as first argument for {command} but got '{shown(' '.join(words))}'")
-    values = words[1:]
-    wanted = {"none": 0, "absolute": 1, "byoyomi": 3, "canadian": 3, "fischer": 2, "fischer-capped": 4}[name]
-    if len(values) != wanted:
-        raise expected(f"{wanted} arguments after {name}", command, words)
-    session.set_time(_control(name, values))
+        *others, last = (f"'{each}'" for each in known)
+        raise GtpError(f"Expected {', '.join(others)}, or {last} as first argument for {command}")
+    session.set_time(_control(name, words))
 
 
-def _control(name: str, values: list[str]) -> TimeControl:
+def _control(name: str, words: list[str]) -> TimeControl:
+    """Of a name and the numbers after it."""
     if name == "none":
         return no_limit()
-    main = _seconds(values[0])
+    if name == "canadian":
+        return _canadian(words, 1)
+    main = _seconds(words, 1, "main time")
     if name == "absolute":
         return absolute(main)
     if name == "byoyomi":
-        return byo_yomi(main, _seconds(values[1]), _count(values[2]))
-    if name == "canadian":
-        return canadian(main, _seconds(values[1]), _count(values[2]))
-    increment = _seconds(values[1])
+        return byo_yomi(
+            main, _seconds(words, 2, "byo-yomi per-period time"), _count(words, 3, "byo-yomi overtime periods")
+        )
+    increment = _seconds(words, 2, "increment time")
     if name == "fischer":
         return fischer(main, increment)
+    limits = _limit(words, 3, "main time limit"), _limit(words, 4, "max time per move")
     try:
-        return fischer(main, increment, main_limit=_limit(values[2]), move_limit=_limit(values[3]))
-    except ValueError as error:
-        raise GtpError(str(error)) from None
+        return fischer(main, increment, main_limit=limits[0], move_limit=limits[1])
+    except ValueError:
+        raise GtpError("TimeControls: mainTimeLimit is smaller than mainTime") from None
 
 
-def _seconds(word: str) -> float:
-    value = number(word)
-    if value is None or not 0 <= value <= MOST_SECONDS:
-        raise GtpError(f"Expected a number of seconds from 0 to {MOST_SECONDS:g} but got '{shown(word)}'")
+def _canadian(words: list[str], first: int) -> TimeControl:
+    """Of the three numbers from argument ``first`` on."""
+    return canadian(
+        _seconds(words, first, "main time"),
+        _seconds(words, first + 1, "byo-yomi per-period time"),
+        _count(words, first + 2, "byo-yomi overtime stones"),
+    )
+
+
+def _float(words: list[str], index: int, what: str) -> float:
+    value = number(words[index]) if index < len(words) else None
+    if value is None:
+        raise GtpError(f"Expected float for {what} as argument {index}")
     return value
 
 
-def _limit(word: str) -> float:
+def _seconds(words: list[str], index: int, what: str) -> float:
+    value = _float(words, index, what)
+    if not 0 <= value <= MOST_SECONDS:
+        raise GtpError(f"{what} is an invalid value: {shown(words[index])}")
+    return value
+
+
+def _limit(words: list[str], index: int, what: str) -> float:
     """Seconds; negative ones are no limit."""
-    value = number(word)
-    return math.inf if value is not None and value < 0 else _seconds(word)
+    return math.inf if _float(words, index, what) < 0 else _seconds(words, index, what)
 
 
-def _count(word: str) -> int:
-    value = whole_number(word)
-    if value is None or not 0 <= value <= MOST_STONES:
-        raise GtpError(f"Expected an integer from 0 to {MOST_STONES} but got '{shown(word)}'")
+def _count(words: list[str], index: int, what: str) -> int:
+    value = whole_number(words[index]) if index < len(words) else None
+    if value is None:
+        raise GtpError(f"Expected int for {what} as argument {index}")
+    if not 0 <= value <= MOST_STONES:
+        raise GtpError(f"{what} is an invalid value: {shown(words[index])}")
     return value

@@ -46,7 +46,7 @@ def load_sgf(session: Session, words: list[str]) -> str:
 def print_sgf(session: Session, words: list[str]) -> str:
     """The game as SGF, answered or written to a file."""
     if len(words) > 1:
-        raise expected("zero or one argument", "printsgf", words)
+        raise expected("zero or one argument", "print", words)
     text = sgf.write(_record_of(session), plain_rules=True)
     if not words or words[0] == "-":
         return text

@@ -11,7 +11,7 @@ from client.engine.gtp.session import Session
 from client.engine.gtp.words import expected, shown, whole_number
 from client.engine.position import game_after
 from client.engine.raw_outputs import raw_outputs
-from common.go.handicap import fixed_points
+from common.go.handicap import MOST_FIXED, SMALLEST_FIXED, fixed_points, most_fixed
 from common.go.points import BLACK, PASS, from_vertex, point_at, point_of, to_vertex
 from common.go.symmetry import NUM_SYMMETRIES
 
@@ -23,11 +23,20 @@ def fixed_handicap(session: Session, words: list[str]) -> str:
     """Stones on the fixed points; answers with their vertices."""
     count = _count(words, "fixed_handicap")
     _need_empty_board(session)
-    try:
-        points = [point_at(x, y) for x, y in fixed_points(*session.position.size, count)]
-    except ValueError as error:
-        raise GtpError(str(error)) from None
-    return _set(session, points)
+    size = session.position.size
+    if min(size) < SMALLEST_FIXED:
+        raise GtpError("Board is too small for fixed handicap, try place_free_handicap")
+    most = most_fixed(*size)
+    if count > most:
+        where = (
+            ""
+            if most == MOST_FIXED
+            else " on boards with even dimensions"
+            if min(size) > SMALLEST_FIXED
+            else " on size 7"
+        )
+        raise GtpError(f"Fixed handicap > {most} is not allowed{where}, try place_free_handicap")
+    return _set(session, [point_at(x, y) for x, y in fixed_points(*size, count)])
 
 
 def place_free_handicap(session: Session, words: list[str]) -> str:
@@ -35,13 +44,9 @@ def place_free_handicap(session: Session, words: list[str]) -> str:
     count = _count(words, "place_free_handicap")
     _need_empty_board(session)
     x_size, y_size = session.position.size
-    most = min(MOST_FREE, x_size * y_size // 4)
-    if count < 2:
-        raise GtpError(f"Number of handicap stones less than 2: {count}")
-    if count > most:
-        raise GtpError(f"{count} handicap stones on {x_size}x{y_size}: from 2 to {most} are possible")
+    most = max(2, min(MOST_FREE, x_size * y_size // 4))
     points: list[int] = []
-    for _ in range(count):
+    for _ in range(min(count, most)):
         points.append(_drawn_point(session, points))
     return _set(session, sorted(points))
 
@@ -88,9 +93,13 @@ def _set(session: Session, points: list[int]) -> str:
 
 
 def _count(words: list[str], command: str) -> int:
-    count = whole_number(words[0]) if len(words) == 1 else None
-    if count is None:
+    if len(words) != 1:
         raise expected("one argument", command, words)
+    count = whole_number(words[0])
+    if count is None:
+        raise GtpError(f"Could not parse number of handicap stones: '{shown(words[0])}'")
+    if count < 2:
+        raise GtpError(f"Number of handicap stones less than 2: '{shown(words[0])}'")
     return count
 
 

@@ -17,7 +17,7 @@ from client.engine.gtp.words import colour_of, expected
 from client.engine.queries import Ticket
 from client.search.guidance import Avoided
 from client.search.report import ReportOptions, seen_by
-from common.go.points import to_vertex
+from common.go.points import PASS, to_vertex
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,16 @@ def search_cancellable(session: Session, words: list[str]) -> Stream:
 def decide(
     session: Session, colour: int, *, ownership: bool = False, avoid: tuple[Avoided, ...] = ()
 ) -> Generator[Ticket, None, Decision]:
-    """Search for a move and decide on it; yields the running search after every round. Nothing is played."""
+    """Search for a move and decide on it; yields the running search after every round. Nothing is played.
+
+    Where the game is over the move is a pass, whatever the search says of playing on.
+    """
     began = session.clock()
     ticket = yield from think(session, colour, ownership=ownership, avoid=avoid)
     assert ticket.result is not None
     assert ticket.point is not None
+    if session.game.finished:
+        return Decision(PASS, to_vertex(PASS, session.position.size[1]))
     point = friendly_or_cleaning(session, colour, ticket.point)
     _say_to_players(session, ticket, colour)
     _wait(session, ticket, began)
@@ -160,5 +165,5 @@ def _wait(session: Session, ticket: Ticket, began: float) -> None:
 
 def _colour(words: list[str], command: str) -> int:
     if len(words) != 1:
-        raise expected("single argument", command, words)
+        raise expected("one argument", command, words)
     return colour_of(words[0])

@@ -19,9 +19,9 @@ def list_params(session: Session, words: list[str]) -> str:
 
 
 def get_param(session: Session, words: list[str]) -> str:
-    """One value, as JSON text."""
+    """One value: a number, true or false as JSON has it, or a text."""
     if len(words) != 1:
-        raise expected("one argument", "kata-get-param", words)
+        raise expected("one arguments", "kata-get-param", words)
     try:
         return session.parameters.text(words[0])
     except UnknownParameterError:
@@ -48,7 +48,7 @@ def set_params(session: Session, words: list[str]) -> str:
     except json_text.JsonError as error:
         raise GtpError(f"Could not set params: {shown(str(error))}") from None
     if not isinstance(fields, dict):
-        raise GtpError(f"Could not set params: not a JSON object: {shown(' '.join(words))}")
+        raise GtpError("Could not set params: Argument to kata-set-params must be a json object")
     return _change(session, {name: _text(name, value) for name, value in fields.items()})
 
 

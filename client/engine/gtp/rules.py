@@ -67,6 +67,8 @@ def set_rule(session: Session, words: list[str]) -> str:
 
 def kgs_rules(session: Session, words: list[str]) -> str:
     """The rules of a server, by its names."""
+    if not words:
+        raise GtpError("Expected one argument kgs-rules")
     name = " ".join(words).lower()
     if name not in _KGS:
         raise GtpError(f"Unknown rules '{shown(' '.join(words))}'")

@@ -12,7 +12,7 @@ from client.engine.gtp.protocol import GtpError
 from client.engine.gtp.session import Session
 from client.engine.gtp.texts import raw_outputs_text, score_text
 from client.engine.gtp.thinking import query_of
-from client.engine.gtp.words import colour_of, shown
+from client.engine.gtp.words import colour_of, expected, shown
 from client.engine.raw_outputs import raw_outputs
 from client.engine.statuses import alive_by_ownership, alive_by_rules
 from client.games.fair_komi import Worth, lead
@@ -46,7 +46,9 @@ def final_score(session: Session, words: list[str]) -> str:
 
 def final_status_list(session: Session, words: list[str]) -> str:
     """The stones that live, or that are dead."""
-    if len(words) != 1 or words[0] not in STATUSES:
+    if len(words) != 1:
+        raise expected("one argument", "final_status_list", words)
+    if words[0] not in STATUSES:
         raise GtpError("Argument to final_status_list must be 'alive' or 'seki' or 'dead'")
     if words[0] == "seki":
         return ""
@@ -65,8 +67,11 @@ def raw_nn(session: Session, words: list[str]) -> str:
     except ValueError:
         optimism = math.nan
     if found is None or not 0.0 <= optimism <= 1.0:
-        told = shown(" ".join(words))
-        raise GtpError(f"Expected optional color, symmetry 0-7 or all, optional optimism 0-1 but got '{told}'")
+        told = f" but got '{shown(' '.join(words))}'" if words else ""
+        raise GtpError(
+            f"Expected a symmetry argument 'all' or index [0-7]{told} for kata-raw-nn (expected an optional color, a "
+            "symmetry 'all' or index [0-7], and an optional optimism [0-1])"
+        )
     colour = colour_of(found["colour"]) if found["colour"] else session.game.to_move
     symmetries = range(NUM_SYMMETRIES) if found["symmetry"] == "all" else [int(found["symmetry"])]
     evaluator = session.evaluator()

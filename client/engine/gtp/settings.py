@@ -150,8 +150,9 @@ class Parameters:
         return value.value if isinstance(value, Enum) else value
 
     def text(self, name: str) -> str:
-        """A value as JSON text; UnknownParameterError as `value`."""
-        return number_or_json(self.value(name))
+        """A value as a line shows it; UnknownParameterError as `value`."""
+        value = self.value(name)
+        return value if isinstance(value, str) else json.dumps(value)
 
     def change(self, changes: Mapping[str, str]) -> None:
         """Change values, all or none, for the rest of the session.
@@ -166,11 +167,6 @@ class Parameters:
         added = self._changes | {name: Entry(value, "kata-set-param") for name, value in changes.items()}
         self.config = read_engine(GtpSettings, *self._layers, added)
         self._changes = added
-
-
-def number_or_json(value: Any) -> str:
-    """A value as JSON text; whole floats keep their point, as C++ writes them."""
-    return json.dumps(value)
 
 
 def problems_in_a_line(error: ConfigError) -> str:

@@ -97,6 +97,6 @@ def commands_of(session: Session) -> dict[str, Command]:
     known: dict[str, Command] = {
         name: partial(command, session) for name, command in {**LISTED, **UNLISTED}.items() if command is not None
     }
-    known["known_command"] = partial(program.known_command, {*LISTED, *UNLISTED})
+    known["known_command"] = partial(program.known_command, LISTED)
     known["list_commands"] = lambda words: program.list_commands(LISTED)
     return known

@@ -9,6 +9,7 @@ from client.engine.raw_outputs import RawOutputs
 from client.search.values import outcome_chances
 from common.go.basics import COLUMN_LETTERS
 from common.go.game import COLOUR_NAMES, Game
+from common.go.hashes import position_hash
 from common.go.points import BLACK, PASS, WHITE, point_at
 from common.go.result import result_text
 from common.go.rules import Rules
@@ -32,7 +33,7 @@ def board_text(game: Game) -> str:
     recent = [point for _, point in game.moves[-_MARKED_MOVES:]]
     marks = {point: str(number) for number, point in enumerate(recent, start=1) if point != PASS}
     lines = [
-        f"MoveNum: {len(game.moves)} HASH: {int(game.state['grid_key']):016X}",
+        f"MoveNum: {len(game.moves)} HASH: {position_hash(game.state)}",
         "   " + " ".join(COLUMN_LETTERS[: game.x_size]),
     ]
     for y in range(game.y_size):

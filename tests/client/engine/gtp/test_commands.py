@@ -29,6 +29,13 @@ NETS = FIXTURES / "nets"
 NET = "nets/g170-b6c96-s175395328-d26788732.bin.gz"
 
 
+PAIRS = "Expected a space-separated sequence of <COLOR> <VERTEX> pairs"
+SYMMETRY = "Expected a symmetry argument 'all' or index [0-7]"
+RAW_ARGUMENTS = (
+    "for kata-raw-nn (expected an optional color, a symmetry 'all' or index [0-7], and an optional optimism [0-1])"
+)
+
+
 @pytest.fixture
 def engine() -> Iterator[Session]:
     made = make_session()
@@ -166,8 +173,9 @@ def test_the_program(engine: Session) -> None:
         ("play b K1", "? Could not parse vertex: 'K1'"),
         ("play b resign", "? Could not parse vertex: 'resign'"),
         ("undo", "? cannot undo"),
-        ("set_position b", "? Expected pairs of color and vertex for set_position but got 'b'"),
-        ("set_position b pass", "? Could not parse vertex: 'pass'"),
+        ("set_position b", f"? {PAIRS} but got 'b'"),
+        ("set_position b pass", f"? {PAIRS} but got 'b pass': could not parse vertex: 'pass'"),
+        ("set_position x A1", f"? {PAIRS} but got 'x A1': could not parse color: 'x'"),
         (
             "set_position b A1 w A1",
             "? Illegal stone placements - overlapping stones or stones with no liberties?",
@@ -178,21 +186,23 @@ def test_the_program(engine: Session) -> None:
         ),
         ("kata-set-rule ko", "? Expected two arguments for kata-set-rule but got 'ko'"),
         ("kata-set-rule colour green", "? Unknown rules option: colour"),
-        ("genmove", "? Expected single argument for genmove but got ''"),
+        ("genmove", "? Expected one argument for genmove but got ''"),
         ("genmove x", "? Could not parse color: 'x'"),
-        ("fixed_handicap x", "? Expected one argument for fixed_handicap but got 'x'"),
-        ("fixed_handicap 10", "? 10 fixed handicap stones on 9x9: from 2 to 9 are possible"),
+        ("fixed_handicap", "? Expected one argument for fixed_handicap but got ''"),
+        ("fixed_handicap x", "? Could not parse number of handicap stones: 'x'"),
+        ("fixed_handicap 1", "? Number of handicap stones less than 2: '1'"),
+        ("fixed_handicap 10", "? Fixed handicap > 9 is not allowed, try place_free_handicap"),
         ("set_free_handicap A1 K9", "? Invalid handicap location: K9"),
         ("set_free_handicap A1 pass", "? Invalid handicap location: pass"),
         ("set_free_handicap A1 A1", "? Handicap placement is invalid"),
         ("set_free_handicap A1", "? Handicap placement is invalid"),
         (
             "kata-raw-nn 8",
-            "? Expected optional color, symmetry 0-7 or all, optional optimism 0-1 but got '8'",
+            f"? {SYMMETRY} but got '8' {RAW_ARGUMENTS}",
         ),
         (
             "kata-raw-nn 0 1.5",
-            "? Expected optional color, symmetry 0-7 or all, optional optimism 0-1 but got '0 1.5'",
+            f"? {SYMMETRY} but got '0 1.5' {RAW_ARGUMENTS}",
         ),
         ("kata-raw-nn green 0", "? Could not parse color: 'green'"),
     ],

@@ -30,9 +30,10 @@ MINIMAL = {
 """Right arguments of the commands that take some."""
 WORDS = [
     "b", "w", "black", "pass", "A1", "C3", "Z99", "T19", "I1", "0", "1", "-1", "2", "3", "5", "7.5", "1e9", "nan",
-    "inf",     "true", "false", "all", "alive", "japanese", "{}", "{", '{"ko":"SIMPLE"}', "[]", "none", "absolute", "byoyomi",
-    "fischer", "avoid", "allow", "ownership", "interval", "maxVisits", "maxTime", "ko", "SIMPLE", "#", "\t", "\x01",
-    "é",     "/nowhere", "-", "99999999999999999999", "kata-analyze", "minmoves", "A1,B2", "resign",
+    "inf", "true", "false", "all", "alive", "japanese", "{}", "{", '{"ko":"SIMPLE"}', "[]", "none", "absolute",
+    "byoyomi", "fischer", "avoid", "allow", "ownership", "interval", "maxVisits", "maxTime", "ko", "SIMPLE", "#",
+    "\t", "\x01", "é", "/nowhere", "-", "99999999999999999999", "kata-analyze", "minmoves", "maxmoves", "A1,B2",
+    "resign", "rootInfo", "humanSLProfile",
 ]  # fmt: skip
 UNASKED = ("quit", "kata-benchmark", "printsgf", "loadsgf", "set_position")
 """Commands that random lines leave out, as they end the session, take long, or write files."""
