@@ -20,7 +20,7 @@ SECONDS = 600.0
 
 @pytest.fixture(scope="module")
 def tengen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The command in a new environment that has our dependencies from that of the tests, and none of the checkout."""
+    """The command in a new environment, which has the packages of the tests' one and nothing of the checkout."""
     folder = tmp_path_factory.mktemp("packaging")
     for name in PACKAGED:
         source, target = ROOT / name, folder / "source" / name
@@ -55,9 +55,11 @@ def test_its_commands_are_told_by_its_name(tengen: Path, tmp_path: Path) -> None
         assert run(str(tengen), command, "--help", folder=tmp_path).startswith(f"usage: tengen {command}")
 
 
-def test_it_finds_its_texts_from_any_folder(tengen: Path, tmp_path: Path) -> None:
-    query = {"id": "a", "moves": [], "rules": "japanese", "boardXSize": 5, "boardYSize": 5, "maxVisits": 2}
-    answers = run(str(tengen), "analysis", "-model", "random", text=json.dumps(query) + "\n", folder=tmp_path)
-    (answer,) = [json.loads(line) for line in answers.splitlines()]
-    assert (answer["id"], answer["rootInfo"]["visits"]) == ("a", 2)
-    assert run(str(tengen), "gtp", "--model", "random", text="name\nquit\n", folder=tmp_path) == "= Tengen\n\n= \n\n"
+def test_it_finds_its_texts_and_answers_from_any_folder(tengen: Path, tmp_path: Path) -> None:
+    requests = [{"id": "a", "action": "query_models"}, {"id": "b", "boardXSize": 1}]
+    text = "".join(f"{json.dumps(request)}\n" for request in requests)
+    answers = run(str(tengen), "analysis", "-model", "random", text=text, folder=tmp_path)
+    models, refused = [json.loads(line) for line in answers.splitlines()]
+    assert models["models"][0]["name"] == "random"
+    assert (refused["id"], refused["field"]) == ("b", "boardXSize")
+    assert run(str(tengen), "--version", folder=tmp_path).startswith("tengen client ")

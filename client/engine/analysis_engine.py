@@ -6,7 +6,6 @@ are with the `Queries` at once; the others wait here as what was asked, not as b
 
 from __future__ import annotations
 
-import dataclasses
 import heapq
 import itertools
 import time
@@ -29,7 +28,6 @@ from client.search.parameters import to_record
 from client.search.report import Report, ReportOptions
 from client.search.reporter import DEFAULT
 from common.go.rules import Scoring
-from common.parameters import SearchParameters
 from common.wire import CLIENT_REVISION, CLIENT_VERSION
 
 NEVER: Final = float("inf")
@@ -167,14 +165,13 @@ class AnalysisEngine:
         query = position.query
         try:
             game = query.game(position.turn)
-            parameters = self._parameters(query, game.to_move)
             position.ticket = self._queries.ask(
                 Query(
                     game=game,
-                    parameters=to_record(parameters),
+                    parameters=to_record(query.search),
                     seed=self._search_seed(position),
-                    draw_white_wins=parameters.draw_equivalent_wins_for_white,
-                    limits=limits_of(parameters),
+                    draw_white_wins=query.search.draw_equivalent_wins_for_white,
+                    limits=limits_of(query.search),
                     line=position,
                     guidance=Guidance(avoid=query.avoid, turns=query.moves[: position.turn]),
                     ownership=query.include.any_ownership,
@@ -186,12 +183,6 @@ class AnalysisEngine:
         if query.first_report is not None:
             position.next_report = self._clock() + query.first_report
         self._asked.append(position)
-
-    def _parameters(self, query: AnalysisQuery, to_move: int) -> SearchParameters:
-        """Those of the query, the playout doubling advantage as that of the player to move."""
-        if query.settings.advantage_player in (None, to_move):
-            return query.search
-        return dataclasses.replace(query.search, playout_doubling_advantage=-query.search.playout_doubling_advantage)
 
     def _search_seed(self, position: Position) -> int:
         """64 bits that follow from the engine's seed, the query's number and the turn."""

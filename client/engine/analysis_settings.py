@@ -13,8 +13,7 @@ from functools import lru_cache
 from typing import Annotated, Final
 
 from common.config_text import ConfigError, Entry
-from common.go.basics import BLACK, WHITE
-from common.parameter_kinds import BOOLEAN, TEXT, Key, Kind, choice, integer, number
+from common.parameter_kinds import BOOLEAN, TEXT, Key, choice, integer, number
 from common.parameters import EngineConfig, SearchParameters, engine_entries, keys_of, read_engine
 from common.precision import Precision
 
@@ -38,17 +37,6 @@ class Perspective(StrEnum):
     WHITE = "white"
 
 
-def _read_player(text: str) -> int:
-    players = {"b": BLACK, "black": BLACK, "w": WHITE, "white": WHITE}
-    if text.lower() not in players:
-        raise ValueError(f"{text!r} is neither BLACK nor WHITE")
-    return players[text.lower()]
-
-
-PLAYER: Final = Kind(_read_player, {BLACK: "BLACK", WHITE: "WHITE"}.__getitem__)
-"""BLACK or WHITE of the game."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisSettings:
     """Settings of the engine beside its search (engine.md 9)."""
@@ -56,7 +44,6 @@ class AnalysisSettings:
     num_analysis_threads: Annotated[int, Key("numAnalysisThreads", integer(1, 4096))]  # positions at once
     pv_length: Annotated[int, Key("analysisPVLen", integer(1, 100))] = 15  # moves after the first
     perspective: Annotated[Perspective, Key("reportAnalysisWinratesAs", choice(Perspective))] = Perspective.SIDE_TO_MOVE
-    advantage_player: Annotated[int | None, Key("playoutDoublingAdvantagePla", PLAYER)] = None  # whoever is to move
     assume_black_moves_are_handicap: Annotated[bool, Key("assumeMultipleStartingBlackMovesAreHandicap", BOOLEAN)] = True
     prevent_cleanup_phase: Annotated[bool, Key("preventCleanupPhase", BOOLEAN)] = True
     warn_unused_fields: Annotated[bool, Key("warnUnusedFields", BOOLEAN)] = True
@@ -70,8 +57,7 @@ class AnalysisSettings:
 
 
 AnalysisConfig = EngineConfig[AnalysisSettings]
-_OF_A_REQUEST: Final = ("perspective", "advantage_player")
-_FIXED: Final = frozenset(key.name for name, key in keys_of(AnalysisSettings).items() if name not in _OF_A_REQUEST)
+_FIXED: Final = frozenset(key.name for name, key in keys_of(AnalysisSettings).items() if name != "perspective")
 """Keys of the engine as a whole, which mean nothing in a request."""
 
 

@@ -217,7 +217,7 @@ def test_the_layers_of_settings_lie_over_each_other() -> None:
     text = "maxVisits = 100\nnumSearchThreadsPerAnalysisThread = 3\nhomeDataDir = x\nwhatIsThis = 1\n"
     reader = SettingsReader(parse(text), parse_overrides("maxVisits=70,playoutDoublingAdvantagePla=WHITE"))
     assert (reader.config.search.max_visits, reader.config.search.num_search_threads) == (70, 3)
-    assert reader.config.settings.advantage_player == WHITE
+    assert reader.config.search.playout_doubling_advantage_pla == WHITE
     assert [warning.split(": ", 1)[1] for warning in reader.config.warnings] == ["unknown key whatIsThis is ignored"]
     assert reader.overridden({"foo": "1"}).unknown == ("foo",)
     with pytest.raises(ConfigError, match="override: maxVisits: 'x' is not an integer"):
