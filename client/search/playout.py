@@ -40,8 +40,8 @@ from client.search.tree import (
 from common.features import FeatureOptions, encode
 from common.go.board import copy_state
 from common.go.history import rewind
-from common.go.play import legal_points, play
-from common.go.points import PASS, STRIDE, point_of
+from common.go.play import LEGAL, play
+from common.go.points import STRIDE, point_of
 from common.go.state import NUM_RECENT
 from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
@@ -119,13 +119,13 @@ def _encode_leaf(
     index: Any = np.int64(playouts.nodes[row, depth])
     _read_ladder(forest.ladders[slot, index], state, length)
     legal = playouts.legal[row]
-    legal_points(state, history, scratch.legal_points)
+    marks = scratch.features[0]["marks"]
     for position in range(length * length):
         legal[position] = 0
     for y in range(state["y_size"]):
         for x in range(state["x_size"]):
-            legal[y * length + x] = scratch.legal_points[(y + 1) * STRIDE + x + 1]
-    legal[length * length] = scratch.legal_points[PASS]
+            legal[y * length + x] = marks[(y + 1) * STRIDE + x + 1] & LEGAL
+    legal[length * length] = 1
     parameters = forest.parameters[slot]
     at_root = index == ROOT
     inputs.optimism[row] = parameters["root_policy_optimism"] if at_root else parameters["policy_optimism"]

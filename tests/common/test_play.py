@@ -11,7 +11,20 @@ from hypothesis import strategies as st
 from common.go import board, play
 from common.go import history as keys
 from common.go.game import Game
-from common.go.points import BLACK, EMPTY, NO_POINT, NUM_POINTS, PASS, STRIDE, WALL, WHITE, point_at, x_of, y_of
+from common.go.points import (
+    BLACK,
+    EMPTY,
+    NEIGHBOURS,
+    NO_POINT,
+    NUM_POINTS,
+    PASS,
+    STRIDE,
+    WALL,
+    WHITE,
+    point_at,
+    x_of,
+    y_of,
+)
 from common.go.rules import HandicapBonus, Ko, Rules, Scoring, Tax
 from common.go.start import GameStart
 from common.go.zobrist import STONE_KEYS
@@ -41,7 +54,7 @@ def pick(game: Game, choice: int) -> int:
         return legal[0]
     points = legal[1:]
     kos = [point for point in points if board.ko_capture(game.state, point, game.to_move) != NO_POINT]
-    crowded = [point for point in points if play.is_crowded(game.state, point)]
+    crowded = [point for point in points if all(game.colour_at(point + step) != EMPTY for step in NEIGHBOURS)]
     wanted = kos if kind < 12 and kos else crowded if kind < 6 and crowded else points
     return wanted[index % len(wanted)]
 
