@@ -86,6 +86,22 @@ def check_chains(state: Any, stones: Board) -> None:
     assert (state["colour"] == WALL).sum() == NUM_POINTS - len(stones)
 
 
+def check_marks(game: Game) -> None:
+    """All points at once are marked as one by one: what may be played, and what only ko or repetition forbid."""
+    state, history = game.state, game.history
+    marks = np.zeros(NUM_POINTS, np.int8)
+    play.mark_points(state, history, marks)
+    for point in range(1, NUM_POINTS):
+        legal = play.is_legal(state, history, point)
+        if state["colour"][point] != EMPTY:
+            banned = False
+        elif game.phase > 0:
+            banned = play.is_once_banned(state, history, point)
+        else:
+            banned = not legal and not board.is_illegal_suicide(state, point, game.to_move)
+        assert marks[point] == play.LEGAL * legal + play.BANNED * banned
+
+
 @LAWS
 @given(SIZES, rules_of_play(), CHOICES)
 def test_kernels_agree_with_the_slow_twin(size: tuple[int, int], rules: Rules, choices: list[int]) -> None:
@@ -104,6 +120,7 @@ def agree(game: Game, choices: list[int]) -> None:
     for choice in choices:
         expected = [point for point in twin.board if twin.is_legal(point)]
         assert {point_at(*point) for point in expected} == set(game.legal_moves()[1:])
+        check_marks(game)
         move = pick(game, choice)
         game.play(move)
         twin.play(None if move == PASS else (int(x_of(move)), int(y_of(move))))
