@@ -16,17 +16,16 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from common.go.board import is_illegal_suicide
 from common.go.ladders import LADDER_SCRATCH, LADDERED, earlier_ladder_map, ladder_map
 from common.go.passalive import AREA_SCRATCH
 from common.go.play import (
+    BANNED,
     is_friendly_pass,
-    is_once_banned,
-    is_superko_banned,
+    mark_points,
     pass_would_end_game,
     pass_would_end_phase,
 )
-from common.go.points import EMPTY, MAX_LENGTH, NO_POINT, NUM_POINTS, PASS, SECOND_CLEANUP, STRIDE, WHITE, opponent
+from common.go.points import MAX_LENGTH, NUM_POINTS, PASS, SECOND_CLEANUP, STRIDE, WHITE, opponent
 from common.go.rules import Ko, Scoring, Tax
 from common.go.scoring import area_now, own_komi
 from common.go.state import NUM_RECENT, History, State
@@ -37,6 +36,8 @@ from common.rows import GlobalInput, InputPlane
 
 KOMI_SCALE: Final = 20
 _MAX_LIBERTIES_SHOWN: Final = 3
+_SHOWN_COUNTS: Final = (1 << (_MAX_LIBERTIES_SHOWN + 1)) - 2  # bits 1 to that
+_NOBODY: Final = -1  # owns no point
 _SIMPLE: Final = int(Ko.SIMPLE)
 _POSITIONAL: Final = int(Ko.POSITIONAL)
 _AREA: Final = int(Scoring.AREA)
@@ -60,7 +61,9 @@ FEATURE_SCRATCH: Final = np.dtype(
         ("area", AREA_SCRATCH),
         ("ladder", LADDER_SCRATCH),
         ("owner", np.int8, NUM_POINTS),
-        ("bits", np.int32, _OCTETS * 8),  # bit p: plane p is 1 at this position
+        ("marks", np.int8, NUM_POINTS),  # `common.go.play.mark_points` of the position encoded last
+        ("point_bits", np.int32, NUM_POINTS),  # bit p: plane p is 1 at this point
+        ("bits", np.int32, _OCTETS * 8),  # the same by position
     ],
     align=True,
 )
@@ -119,40 +122,56 @@ def _complete_ladders(state: State, turns: int, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _collect_liberties(state: State, point_bits: Any) -> None:
+    """Writes the bits of chains with few liberties, and nothing else."""
+    heads = state["chain_head"]
+    liberties = state["chain_liberties"]
+    for point in range(STRIDE, (state["y_size"] + 1) * STRIDE):
+        count = min(liberties[heads[point]], _MAX_LIBERTIES_SHOWN + 1)
+        point_bits[point] = ((1 << count) & _SHOWN_COUNTS) << (InputPlane.ONE_LIBERTY - 1)
+
+
+@njit(cache=True, nogil=True)
 def _collect_board(state: State, length: int, turns: int, has_area: bool, scratch: Any) -> None:
-    """Writes the bits of everything but moves and bans; ``owner`` holds the area if there is one."""
+    """Writes the bits of everything but moves and cleanup phases.
+
+    Of the scratch record, ``marks`` are those of `common.go.play.mark_points`, and ``owner`` holds the area if there is
+    one. The loop over points is free of branches, so that the compiler does many at once.
+    """
     own = state["to_move"]
     opp = opponent(own)
     stones = state["colour"]
-    heads = state["chain_head"]
-    liberties = state["chain_liberties"]
     now = state["ladder"][0]
     before = state["ladder"][min(turns, 1)]
     earlier = state["ladder"][min(turns, 2)]
+    captures = 1 << own
     owner = scratch["owner"]
+    own_area = own if has_area else _NOBODY
+    opp_area = opp if has_area else _NOBODY
+    marks = scratch["marks"]
+    point_bits = scratch["point_bits"]
+    _collect_liberties(state, point_bits)
+    for point in range(STRIDE, (state["y_size"] + 1) * STRIDE):
+        stone = stones[point]
+        value = point_bits[point] if (stone == own) | (stone == opp) else 0
+        value |= 1 << InputPlane.ON_BOARD
+        value |= (stone == own) << InputPlane.OWN_STONE
+        value |= (stone == opp) << InputPlane.OPP_STONE
+        value |= ((marks[point] & BANNED) != 0) << InputPlane.KO_BANNED
+        value |= (now[point] & LADDERED) << InputPlane.LADDERED
+        value |= ((now[point] & captures) != 0) << InputPlane.LADDER_CAPTURE
+        value |= (before[point] & LADDERED) << InputPlane.LADDERED_1_AGO
+        value |= (earlier[point] & LADDERED) << InputPlane.LADDERED_2_AGO
+        value |= (owner[point] == own_area) << InputPlane.OWN_AREA
+        value |= (owner[point] == opp_area) << InputPlane.OPP_AREA
+        point_bits[point] = value
     bits = scratch["bits"]
     for index in range(8 * _OCTETS):
         bits[index] = 0
     for y in range(state["y_size"]):
         first = (y + 1) * STRIDE + 1
         for x in range(state["x_size"]):
-            point = first + x
-            value = 1 << InputPlane.ON_BOARD
-            stone = stones[point]
-            if stone != EMPTY:
-                value |= 1 << InputPlane.OWN_STONE if stone == own else 1 << InputPlane.OPP_STONE
-                count = liberties[heads[point]]
-                if count <= _MAX_LIBERTIES_SHOWN:
-                    value |= 1 << (InputPlane.ONE_LIBERTY - 1 + count)
-            ladder = now[point]
-            if ladder:
-                value |= (ladder & LADDERED) << InputPlane.LADDERED
-                value |= ((ladder >> own) & 1) << InputPlane.LADDER_CAPTURE
-            value |= (before[point] & LADDERED) << InputPlane.LADDERED_1_AGO
-            value |= (earlier[point] & LADDERED) << InputPlane.LADDERED_2_AGO
-            if has_area and owner[point] != EMPTY:
-                value |= 1 << InputPlane.OWN_AREA if owner[point] == own else 1 << InputPlane.OPP_AREA
-            bits[y * length + x] = value
+            bits[y * length + x] = point_bits[first + x]
     if state["phase"] > 0:
         _collect_cleanup(state, length, own, opp, bits)
 
@@ -174,29 +193,6 @@ def _collect_cleanup(state: State, length: int, own: int, opp: int, bits: Any) -
             if in_last and start[point] == opp:
                 value |= 1 << InputPlane.ENCORE_START_OPP
             bits[y * length + x] |= value
-
-
-@njit(cache=True, nogil=True)
-def _collect_bans(state: State, history: History, length: int, bits: Any) -> None:
-    """Adds the bits of points that ko forbids the player to move; suicides are no matter of ko."""
-    colour = state["to_move"]
-    in_cleanup = state["phase"] > 0
-    if state["ko_point"] != NO_POINT:
-        bits[(state["ko_point"] // STRIDE - 1) * length + state["ko_point"] % STRIDE - 1] |= 1 << InputPlane.KO_BANNED
-    if not in_cleanup and state["ko_rule"] == _SIMPLE:
-        return
-    for y in range(state["y_size"]):
-        first = (y + 1) * STRIDE + 1
-        for x in range(state["x_size"]):
-            point = first + x
-            if state["colour"][point] != EMPTY:
-                continue
-            if in_cleanup:
-                banned = is_once_banned(state, history, point)
-            else:
-                banned = is_superko_banned(state, history, point) and not is_illegal_suicide(state, point, colour)
-            if banned:
-                bits[y * length + x] |= 1 << InputPlane.KO_BANNED
 
 
 @njit(cache=True, nogil=True)
@@ -314,8 +310,8 @@ def _collect(state: State, history: History, length: int, options: Any, global_i
     hides_pass = _hides_pass(state, history, options, own_lead, has_area)
     turns = included_turns(state, options, hides_pass)
     _complete_ladders(state, turns, scratch)
+    mark_points(state, history, scratch["marks"])
     _collect_board(state, length, turns, has_area, scratch)
-    _collect_bans(state, history, length, scratch["bits"])
     for index in range(NUM_GLOBAL_INPUTS):
         global_inputs[index] = 0.0
     _collect_moves(state, length, turns, scratch["bits"], global_inputs)

@@ -66,7 +66,7 @@ class Cache(NamedTuple):
 
 
 def new_cache(settings: CacheSettings, outputs: Outputs, *, ownership: bool) -> Cache:
-    """An empty cache for evaluations like those of ``outputs``, the arrays of a batch, with or without ``ownership``."""
+    """An empty cache for evaluations like those in ``outputs``, the arrays of a batch; with ownership or without."""
     if not ownership:
         outputs = outputs._replace(ownership=outputs.ownership[:, :0].copy())
     octets = (outputs.policy.shape[1] + 6) // 8  # of a bit per point

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,23 @@ from client.search.values import (
 )
 from common.go.scoring import score
 from common.kernels import njit
+
+# -- for the softmax of a policy, in single precision --
+_ILLEGAL: Final = np.float32(ILLEGAL_PRIOR)
+_ALL_BITS: Final = 0x7FFFFFFF  # of a float but for its sign
+_MANTISSA_BITS: Final = 23
+_EXPONENT_OF_1: Final = 127
+_ROUNDER: Final = np.float32(1.5 * 2.0**_MANTISSA_BITS)
+"""A sum of this and a small number is rounded to a whole number, and holds that in its last bits."""
+_ROUNDER_BITS: Final = int(np.array(_ROUNDER).view(np.int32))
+_LOWEST_POWER: Final = np.float32(-87.0)
+_PER_LOG_2: Final = np.float32(1.0 / math.log(2.0))
+_LOG_2_HIGH: Final = np.float32(355.0 / 512.0)  # of few bits: exact when multiplied by a small whole number
+_LOG_2_LOW: Final = np.float32(math.log(2.0) - 355.0 / 512.0)
+_ONE: Final = np.float32(1.0)
+_TAYLOR_2, _TAYLOR_3, _TAYLOR_4, _TAYLOR_5, _TAYLOR_6, _TAYLOR_7 = (
+    np.float32(1.0 / math.factorial(power)) for power in range(2, 8)
+)
 
 
 @njit(cache=True, nogil=True)
@@ -90,27 +107,71 @@ def end_game(forest: Forest, slot: int, index: int, scratch: Scratch, context: C
 
 
 @njit(cache=True, nogil=True)
+def _largest_legal(logits: npt.NDArray[np.float32], legal: npt.NDArray[np.int8]) -> Any:
+    """The bits of the largest logit of a legal position; those of a NaN if there is one that has no sign.
+
+    As integers the bits of floats are in their order, once those of negative numbers are turned over; and a maximum of
+    integers, which may be taken in any order, is vectorised.
+    """
+    bits = logits.view(np.int32)
+    largest = np.int32(-_ALL_BITS)
+    for position in range(legal.shape[0]):
+        number = bits[position]
+        ordered = np.int32(number ^ ((number >> 31) & _ALL_BITS))
+        largest = max(largest, ordered if legal[position] else np.int32(-_ALL_BITS))
+    return np.int32(largest ^ ((largest >> 31) & _ALL_BITS))
+
+
+@njit(cache=True, nogil=True)
+def _sum_of_legal(policy: npt.NDArray[np.float32], legal: npt.NDArray[np.int8]) -> Any:
+    """Sum over legal positions in single precision: four sums, since one of them would wait for each addition."""
+    first = second = third = fourth = np.float32(0.0)
+    count = legal.shape[0]
+    whole = count - count % 4
+    for position in range(0, whole, 4):
+        first += policy[position] if legal[position] else np.float32(0.0)
+        second += policy[position + 1] if legal[position + 1] else np.float32(0.0)
+        third += policy[position + 2] if legal[position + 2] else np.float32(0.0)
+        fourth += policy[position + 3] if legal[position + 3] else np.float32(0.0)
+    for position in range(whole, count):
+        first += policy[position] if legal[position] else np.float32(0.0)
+    return (first + second) + (third + fourth)
+
+
+@njit(cache=True, nogil=True)
 def write_policy(
     logits: npt.NDArray[np.float32], legal: npt.NDArray[np.int8], temperature: float, policy: npt.NDArray[np.float32]
 ) -> bool:
-    """Softmax of the legal logits divided by ``temperature``, in single precision; False if it is not finite."""
-    largest = np.float32(-math.inf)
-    for position in range(legal.shape[0]):
-        if legal[position] and logits[position] > largest:
-            largest = logits[position]
+    """Softmax of the legal logits divided by ``temperature``, in single precision; False if it is not finite.
+
+    The exponential of x is a power of 2, whose exponent is the nearest whole number to x / log 2, times the Taylor
+    series of what is left, to within 2 units of the last place; below -87, where it would not be a normal number, it
+    is 0. Written out in loops without branches and calls, it is computed for many positions at once.
+    """
+    count = legal.shape[0]
+    bits = policy.view(np.int32)
+    bits[0] = _largest_legal(logits, legal)
+    largest = policy[0]
     factor = np.float32(1.0 / temperature)
-    total = np.float32(0.0)
-    for position in range(legal.shape[0]):
-        policy[position] = ILLEGAL_PRIOR
-        if legal[position]:
-            policy[position] = math.exp((logits[position] - largest) * factor)
-            total += policy[position]
+    for position in range(count):
+        policy[position] = (logits[position] - largest) * factor * _PER_LOG_2 + _ROUNDER
+    for position in range(count):
+        bits[position] = (bits[position] - _ROUNDER_BITS + _EXPONENT_OF_1) << _MANTISSA_BITS
+    for position in range(count):
+        x = (logits[position] - largest) * factor
+        whole = (x * _PER_LOG_2 + _ROUNDER) - _ROUNDER
+        rest = (x - whole * _LOG_2_HIGH) - whole * _LOG_2_LOW
+        series = _TAYLOR_6 + rest * _TAYLOR_7
+        series = _TAYLOR_4 + rest * (_TAYLOR_5 + rest * series)
+        series = _ONE + rest * (_ONE + rest * (_TAYLOR_2 + rest * (_TAYLOR_3 + rest * series)))
+        power = np.float32(0.0) if x < _LOWEST_POWER else policy[position] * series
+        policy[position] = power if legal[position] else _ILLEGAL
+    total = _sum_of_legal(policy, legal)
     if not (total > 0.0 and math.isfinite(total)):
         return False
-    share = np.float32(1.0) / total
-    for position in range(legal.shape[0]):
-        if legal[position]:
-            policy[position] *= share
+    share = _ONE / total
+    for position in range(count):
+        policy[position] = policy[position] * share if legal[position] else _ILLEGAL
     return True
 
 

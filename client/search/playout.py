@@ -57,7 +57,7 @@ from client.search.tree import (
 from common.features import FeatureOptions, encode
 from common.go.board import copy_state
 from common.go.history import rewind
-from common.go.play import is_legal, legal_points, pass_would_end_phase, play
+from common.go.play import LEGAL, is_legal, pass_would_end_phase, play
 from common.go.points import EMPTY, PASS, STRIDE, point_of
 from common.go.state import NUM_RECENT
 from common.go.symmetry import NUM_SYMMETRIES
@@ -328,13 +328,13 @@ def _encode_leaf(
     index: Any = np.int64(playouts.nodes[row, depth])
     _read_ladder(forest.ladders[slot, index], state, length)
     legal = playouts.legal[row]
-    legal_points(state, history, scratch.legal_points)
+    marks = scratch.features[0]["marks"]
     for position in range(length * length):
         legal[position] = 0
     for y in range(state["y_size"]):
         for x in range(state["x_size"]):
-            legal[y * length + x] = scratch.legal_points[(y + 1) * STRIDE + x + 1]
-    legal[length * length] = scratch.legal_points[PASS]
+            legal[y * length + x] = marks[(y + 1) * STRIDE + x + 1] & LEGAL
+    legal[length * length] = 1
     inputs.optimism[row] = _optimism(forest.parameters[slot], index)
     inputs.wants_ownership[row] = forest.ownership.shape[2] > 0 or _needs_ownership(forest, slot, index)
     forest.nodes[slot, index]["status"] = PENDING

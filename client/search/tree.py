@@ -176,7 +176,6 @@ class Scratch(NamedTuple):
     """Working space of one thread; contents mean nothing between calls."""
 
     state: npt.NDArray[np.void]  # [1] STATE
-    legal_points: npt.NDArray[np.int8]  # [NUM_POINTS]
     area: npt.NDArray[np.int8]  # [NUM_POINTS]
     entered: npt.NDArray[np.bool_]  # [P] all False between calls
     edges: npt.NDArray[np.int32]  # [P]
@@ -253,7 +252,6 @@ def new_scratch(length: int, nodes: int, edges: int) -> Scratch:
     positions = length * length + 1
     return Scratch(
         state=new_states(1),
-        legal_points=np.zeros(NUM_POINTS, np.int8),
         area=np.zeros(NUM_POINTS, np.int8),
         entered=np.zeros(positions, np.bool_),
         edges=np.zeros(positions, np.int32),

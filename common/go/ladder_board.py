@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from common.go.ladder_memo import LADDER_MEMO
 from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, WHITE, opponent
 from common.go.state import State
 from common.kernels import njit
@@ -55,6 +56,7 @@ LADDER_SCRATCH: Final = np.dtype(
         ("max_depth", np.int32),
         ("frame", _FRAME, MAX_DEPTH + 2),
         ("moves", np.int16, (MAX_DEPTH + 2) * _AREA // 2),  # a node's moves are distinct liberties of chains in atari
+        ("memo", LADDER_MEMO),
     ],
     align=True,
 )

@@ -18,8 +18,10 @@ import numpy as np
 from common.go.board import ko_capture
 from common.go.ladder_board import LADDER_SCRATCH as LADDER_SCRATCH
 from common.go.ladder_board import MAX_DEPTH, empty_around, load, play_stone, rebuild, undo_stone, wide
+from common.go.ladder_memo import forget_board, note, recall, remember, search_key
 from common.go.points import EMPTY, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, opponent
 from common.go.state import State
+from common.go.zobrist import STONE_KEYS
 from common.kernels import njit
 
 LADDERED: Final = 1
@@ -27,6 +29,10 @@ LADDERED: Final = 1
 
 MAX_PLAYED: Final = 25000
 """Moves one search may play; after that the chain counts as not captured."""
+
+_MAX_REMEMBERED: Final = 1000
+"""Longer searches are not remembered: in which order moves are tried depends on more than the stones around, and may
+decide whether MAX_PLAYED ends them."""
 
 _NONE: Final[Any] = np.int64(NO_POINT)
 """NO_POINT as a variable, see `wide`."""
@@ -103,7 +109,10 @@ def _list_moves(board: Any, head: int, begin: int) -> int:
             elif colour[near] == attacker and board["chain_liberties"][heads[near]] == 1:
                 end = _append(moves, begin, end, _liberty(board, wide(heads[near])))
         stone = board["chain_next"][stone]
-    return _append(moves, begin, end, extension)
+    end = _append(moves, begin, end, extension)
+    for index in range(begin, end):
+        note(board["memo"], wide(moves[index]))
+    return end
 
 
 @njit(cache=True, nogil=True)
@@ -245,6 +254,8 @@ def _enter_attacker(board: Any, target: int, frame: Any) -> int:
         return _ESCAPED
     defender = wide(board["colour"][head])
     first, second, has_prey = _look_around(board, head)
+    note(board["memo"], first)
+    note(board["memo"], second)
     first_empty = empty_around(board, first)
     second_empty = empty_around(board, second)
     is_closed = first_empty + second_empty == 0 and not has_prey
@@ -375,6 +386,43 @@ def _is_captured(board: Any, target: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def _is_captured_now(board: Any, head: int, liberty: int) -> bool:
+    """`_is_captured` of a chain in atari, whose ``liberty`` is given, or as the memo knows it."""
+    memo = board["memo"]
+    key = search_key(board, head, memo)
+    verdict = recall(board, key, memo)
+    if verdict < 0:
+        memo["noted_count"] = 0
+        note(memo, liberty)
+        verdict = int(_is_captured(board, head))
+        if board["played"] <= _MAX_REMEMBERED:
+            remember(board, head, key, verdict != 0, memo)
+    return verdict != 0
+
+
+@njit(cache=True, nogil=True)
+def _is_captured_after(board: Any, head: int, move: int, other: int, frame: Any) -> bool:
+    """`_is_captured` of a chain of two liberties after the attacker's ``move`` at one, or as the memo knows it.
+
+    ``other`` is the chain's second liberty.
+    """
+    memo = board["memo"]
+    attacker = opponent(wide(board["colour"][head]))
+    key = search_key(board, head, memo) ^ STONE_KEYS[attacker, move]
+    verdict = recall(board, key, memo)
+    if verdict < 0:
+        memo["noted_count"] = 0
+        note(memo, move)
+        note(memo, other)
+        play_stone(board, move, attacker, frame)
+        verdict = int(_is_captured(board, head))
+        undo_stone(board, frame)
+        if board["played"] <= _MAX_REMEMBERED:
+            remember(board, head, key, verdict != 0, memo)
+    return verdict != 0
+
+
+@njit(cache=True, nogil=True)
 def _works(board: Any, head: int, move: int, other: int, has_prey: bool, frame: Any) -> bool:
     """Whether the attacker's ``move`` at a liberty of a chain captures it; ``other`` is the chain's second liberty."""
     defender = wide(board["colour"][head])
@@ -386,18 +434,16 @@ def _works(board: Any, head: int, move: int, other: int, has_prey: bool, frame: 
         return False
     if found <= 1 and not has_prey and own == 2:
         return True  # all that the defender can do is to extend in vain
-    play_stone(board, move, opponent(defender), frame)
-    works = _is_captured(board, head)
-    undo_stone(board, frame)
-    return works
+    return _is_captured_after(board, head, move, other, frame)
 
 
 @njit(cache=True, nogil=True)
-def _solve_all(area: int, ladder: Any, board: Any) -> None:
-    """Writes the ladder map of the search's board, which has ``area`` points."""
+def _solve_all(x_size: int, y_size: int, ladder: Any, board: Any) -> None:
+    """Writes the ladder map of the search's board."""
     heads = board["chain_head"]
     liberties = board["chain_liberties"]
-    board["max_depth"] = 3 * area // 2
+    board["max_depth"] = 3 * x_size * y_size // 2
+    forget_board(board["memo"], x_size, y_size)
     root_frame = board["frame"][MAX_DEPTH + 1]
     for point in range(NUM_POINTS):
         ladder[point] = 0
@@ -406,8 +452,9 @@ def _solve_all(area: int, ladder: Any, board: Any) -> None:
             continue
         if liberties[head] == 1:
             defender = wide(board["colour"][head])
-            found = _liberties_if_played(board, _liberty(board, head), defender, _NO_HEAD, _NONE, 3)
-            laddered = found % _CAPTURES != 3 and _is_captured(board, head)
+            liberty = _liberty(board, head)
+            found = _liberties_if_played(board, liberty, defender, _NO_HEAD, _NONE, 3)
+            laddered = found % _CAPTURES != 3 and _is_captured_now(board, head, liberty)
         else:
             first, second, has_prey = _look_around(board, head)
             bit = 1 << opponent(board["colour"][head])
@@ -435,11 +482,11 @@ def ladder_map(state: State, ladder: Any, scratch: Any) -> None:
         scratch: a LADDER_SCRATCH, changed in place.
     """
     load(state, scratch)
-    _solve_all(state["x_size"] * state["y_size"], ladder, scratch)
+    _solve_all(wide(state["x_size"]), wide(state["y_size"]), ladder, scratch)
 
 
 @njit(cache=True, nogil=True)
 def earlier_ladder_map(state: State, age: int, ladder: Any, scratch: Any) -> None:
     """The ladder map of the board 1 or 2 turns ago, which a STATE keeps by its colours; arguments as `ladder_map`."""
     rebuild(state["earlier_colour"][age - 1], state["earlier_ko_point"][age - 1], scratch)
-    _solve_all(state["x_size"] * state["y_size"], ladder, scratch)
+    _solve_all(wide(state["x_size"]), wide(state["y_size"]), ladder, scratch)

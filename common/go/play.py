@@ -12,7 +12,14 @@ from typing import Any, Final
 import numpy as np
 
 from common.go import history as keys
-from common.go.board import is_illegal_suicide, is_lone_suicide, key_after, ko_capture, place_stone
+from common.go.board import (
+    is_illegal_suicide,
+    is_lone_suicide,
+    key_after,
+    ko_capture,
+    place_stone,
+    would_be_suicide,
+)
 from common.go.points import (
     BLACK,
     EMPTY,
@@ -35,6 +42,11 @@ from common.kernels import njit
 KEYS_PER_TURN: Final = 3
 """The most keys that one turn adds to the HISTORY."""
 
+LEGAL: Final = 1
+BANNED: Final = 2
+"""Bits that `mark_points` gives a point: it may be played; ko or repetition forbids to play it."""
+
+_UNSETTLED: Final = 4  # in `mark_points`: an empty point that needs a closer look
 _SIMPLE: Final = int(Ko.SIMPLE)
 _POSITIONAL: Final = int(Ko.POSITIONAL)
 _AREA: Final = int(Scoring.AREA)
@@ -170,22 +182,10 @@ def is_superko_banned(state: State, history: History, point: int) -> bool:
     if _loose_repetition(state):
         return False
     colour = state["to_move"]
-    if state["vacated"][point] & colour == 0 and (state["suicide"] == 0 or not is_crowded(state, point)):
+    if state["vacated"][point] & colour == 0 and (state["suicide"] == 0 or not would_be_suicide(state, point, colour)):
         return False
     key = _situation_key(state, key_after(state, point, colour), opponent(colour))
     return keys.contains(history, key, state["repetition_start"])
-
-
-@njit(cache=True, nogil=True)
-def is_crowded(state: State, point: int) -> bool:
-    """Whether ``point`` has no empty neighbour."""
-    colour = state["colour"]
-    return not (
-        colour[point - STRIDE] == EMPTY
-        or colour[point - 1] == EMPTY
-        or colour[point + 1] == EMPTY
-        or colour[point + STRIDE] == EMPTY
-    )
 
 
 @njit(cache=True, nogil=True)
@@ -251,14 +251,74 @@ def is_possible(state: State, point: int) -> bool:
 @njit(cache=True, nogil=True)
 def legal_points(state: State, history: History, legal: Any) -> None:
     """Set ``legal`` (int8 [NUM_POINTS], changed in place) to 1 where the player to move may play, else 0."""
+    mark_points(state, history, legal)
     for point in range(NUM_POINTS):
-        legal[point] = 0
+        legal[point] &= LEGAL
+
+
+@njit(cache=True, nogil=True)
+def mark_points(state: State, history: History, marks: Any) -> None:
+    """Set ``marks`` (int8 [NUM_POINTS]) to bits LEGAL where the player to move may play and BANNED where ko forbids it.
+
+    Ko here means all that forbids by repetition (rules.md 4 and 6); in the cleanup phases, where passes for ko go to
+    points too, one may have both bits. Off the board and on stones that cannot be played it is 0.
+    """
+    if state["phase"] > MAIN_PHASE:
+        _mark_in_cleanup(state, history, marks)
+    else:
+        _mark_in_main_phase(state, history, marks)
+    marks[PASS] = LEGAL
+
+
+@njit(cache=True, nogil=True)
+def _mark_in_main_phase(state: State, history: History, marks: Any) -> None:
+    """`mark_points` in the main phase: most points need no more than a look at their neighbours.
+
+    The first loop is free of branches, so that the compiler does many points at once.
+    """
+    colour = state["colour"]
+    vacated = state["vacated"]
+    repeats = 0 if _loose_repetition(state) else state["to_move"]
+    for point in range(STRIDE):
+        marks[point] = 0
+    for point in range(NUM_POINTS - STRIDE, NUM_POINTS):
+        marks[point] = 0
+    for point in range(STRIDE, NUM_POINTS - STRIDE):
+        breathes = (
+            (colour[point - STRIDE] == EMPTY)
+            | (colour[point - 1] == EMPTY)
+            | (colour[point + 1] == EMPTY)
+            | (colour[point + STRIDE] == EMPTY)
+        )
+        is_settled = breathes & (vacated[point] & repeats == 0)
+        marks[point] = (LEGAL if is_settled else _UNSETTLED) if colour[point] == EMPTY else 0
+    for point in range(STRIDE, (state["y_size"] + 1) * STRIDE):
+        if marks[point] == _UNSETTLED:
+            marks[point] = _mark_of(state, history, point)
+    if state["ko_point"] != NO_POINT:
+        marks[state["ko_point"]] = BANNED
+
+
+@njit(cache=True, nogil=True)
+def _mark_of(state: State, history: History, point: int) -> int:
+    """The mark of an empty point in the main phase, but for the ko point."""
+    if is_illegal_suicide(state, point, state["to_move"]):
+        return 0
+    return BANNED if is_superko_banned(state, history, point) else LEGAL
+
+
+@njit(cache=True, nogil=True)
+def _mark_in_cleanup(state: State, history: History, marks: Any) -> None:
+    """`mark_points` in the cleanup phases, which few games see and which have no ko point."""
+    for point in range(NUM_POINTS):
+        marks[point] = 0
     for y in range(state["y_size"]):
         start = (y + 1) * STRIDE + 1
         for point in range(start, start + state["x_size"]):
+            if state["colour"][point] == EMPTY and is_once_banned(state, history, point):
+                marks[point] = BANNED
             if is_legal(state, history, point):
-                legal[point] = 1
-    legal[PASS] = 1
+                marks[point] |= LEGAL
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,20 @@ from hypothesis import strategies as st
 from common.go import board, play
 from common.go import history as keys
 from common.go.game import Game
-from common.go.points import BLACK, EMPTY, NO_POINT, NUM_POINTS, PASS, STRIDE, WALL, WHITE, point_at, x_of, y_of
+from common.go.points import (
+    BLACK,
+    EMPTY,
+    NEIGHBOURS,
+    NO_POINT,
+    NUM_POINTS,
+    PASS,
+    STRIDE,
+    WALL,
+    WHITE,
+    point_at,
+    x_of,
+    y_of,
+)
 from common.go.rules import HandicapBonus, Ko, Rules, Scoring, Tax
 from common.go.start import GameStart
 from common.go.zobrist import STONE_KEYS
@@ -41,7 +54,7 @@ def pick(game: Game, choice: int) -> int:
         return legal[0]
     points = legal[1:]
     kos = [point for point in points if board.ko_capture(game.state, point, game.to_move) != NO_POINT]
-    crowded = [point for point in points if play.is_crowded(game.state, point)]
+    crowded = [point for point in points if all(game.colour_at(point + step) != EMPTY for step in NEIGHBOURS)]
     wanted = kos if kind < 12 and kos else crowded if kind < 6 and crowded else points
     return wanted[index % len(wanted)]
 
@@ -73,6 +86,22 @@ def check_chains(state: Any, stones: Board) -> None:
     assert (state["colour"] == WALL).sum() == NUM_POINTS - len(stones)
 
 
+def check_marks(game: Game) -> None:
+    """All points at once are marked as one by one: what may be played, and what only ko or repetition forbid."""
+    state, history = game.state, game.history
+    marks = np.zeros(NUM_POINTS, np.int8)
+    play.mark_points(state, history, marks)
+    for point in range(1, NUM_POINTS):
+        legal = play.is_legal(state, history, point)
+        if state["colour"][point] != EMPTY:
+            banned = False
+        elif game.phase > 0:
+            banned = play.is_once_banned(state, history, point)
+        else:
+            banned = not legal and not board.is_illegal_suicide(state, point, game.to_move)
+        assert marks[point] == play.LEGAL * legal + play.BANNED * banned
+
+
 @LAWS
 @given(SIZES, rules_of_play(), CHOICES)
 def test_kernels_agree_with_the_slow_twin(size: tuple[int, int], rules: Rules, choices: list[int]) -> None:
@@ -91,6 +120,7 @@ def agree(game: Game, choices: list[int]) -> None:
     for choice in choices:
         expected = [point for point in twin.board if twin.is_legal(point)]
         assert {point_at(*point) for point in expected} == set(game.legal_moves()[1:])
+        check_marks(game)
         move = pick(game, choice)
         game.play(move)
         twin.play(None if move == PASS else (int(x_of(move)), int(y_of(move))))

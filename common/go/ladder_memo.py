@@ -1,0 +1,218 @@
+"""What ladder searches have found, for other positions in which all that they looked at is the same.
+
+The positions of a search tree differ in a few stones, and most ladder searches of one look at nothing that is new. A
+memo keeps the verdict of a search with the *footprint* of it: a set of points that holds every one whose colour the
+search depended on. Where a later board has the same stones on the footprint, the verdict is the same, whatever game it
+is of; so results do not depend on what a memo holds.
+
+The footprint is found without watching the search at each step. With the points at which it listed moves and those of
+the chain in question, it takes in the chains of the defender that moves could have joined to that chain, every chain
+beside any of these, whose liberties count, and all points around. It is one bit per point by rows, like the colours of
+the stones on it; a comparison is one of twenty words. Knows chains and colours as `common.go.ladder_board` has them,
+and no rule of ladders.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NUM_POINTS, STRIDE, WHITE
+from common.go.zobrist import STONE_KEYS
+from common.kernels import njit
+
+_SETS: Final = 4096
+_WAYS: Final = 4
+_MAX_NOTED: Final = 1024
+"""Searches that list more moves are not kept."""
+
+_ROWS: Final = MAX_LENGTH + 2
+_WHITE_SHIFT: Final = STRIDE
+_AREA_SHIFT: Final = 2 * STRIDE
+_STONES: Final = (1 << _AREA_SHIFT) - 1
+_ONE: Final = np.uint64(1)
+_HALF: Final = np.uint64(32)
+_SET_BITS: Final = np.uint64(_SETS - 1)
+_SIZE_KEY: Final = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number with bits everywhere (2**64 over the golden ratio): multiples of it differ in all bits."""
+
+LADDER_MEMO: Final = np.dtype(
+    [
+        ("size", np.int32),  # of the board in hand: rows and columns in one number
+        ("rows_known", np.int8),
+        ("rows", np.int64, _ROWS),  # stones of the board in hand: Black's bits, and White's from _WHITE_SHIFT on
+        ("footprint", np.int64, _ROWS),
+        # moves that the search in hand has listed, from the first on; more are counted, but not kept
+        ("noted_count", np.int32),
+        ("noted", np.int16, _MAX_NOTED),
+        # the footprint in the making
+        ("stamp", np.int32),
+        ("seen", np.int32, NUM_POINTS),  # the stamp at heads of chains that are in it
+        ("stone_count", np.int32),
+        ("stones", np.int16, NUM_POINTS),  # of the defender's chains that may be one
+        # the table: sets of _WAYS entries, of which the oldest goes first
+        ("key", np.uint64, (_SETS, _WAYS)),  # 0 = free; the last bit is the verdict
+        ("content", np.int64, (_SETS, _WAYS, MAX_LENGTH)),  # rows: stones as in ``rows``, the footprint above
+        ("next_way", np.int8, _SETS),
+    ],
+    align=True,
+)
+
+
+@njit(cache=True, nogil=True)
+def forget_board(memo: Any, x_size: int, y_size: int) -> None:
+    """Another board is in hand; what is known of others stays."""
+    memo["size"] = x_size * STRIDE + y_size
+    memo["rows_known"] = 0
+
+
+@njit(cache=True, nogil=True)
+def note(memo: Any, point: int) -> None:
+    """Tell that the search in hand looks at a move at ``point``."""
+    memo["noted"][memo["noted_count"] & (_MAX_NOTED - 1)] = point
+    memo["noted_count"] += 1
+
+
+@njit(cache=True, nogil=True)
+def _read_rows(board: Any, memo: Any) -> None:
+    colour = board["colour"]
+    for row in range(1, _ROWS - 1):
+        black = 0
+        white = 0
+        for x in range(MAX_LENGTH):
+            stone = colour[row * STRIDE + 1 + x]
+            black |= (stone == BLACK) << x
+            white |= (stone == WHITE) << x
+        memo["rows"][row] = black | (white << _WHITE_SHIFT)
+    memo["rows_known"] = 1
+
+
+@njit(cache=True, nogil=True)
+def _beside(board: Any, point: int) -> Any:
+    """A number of the stones beside ``point`` and the liberties of their chains; uint64."""
+    heads = board["chain_head"]
+    total = np.uint64(0)
+    for offset in NEIGHBOURS:
+        near = point + offset
+        head = heads[near]
+        if head != 0:
+            total += STONE_KEYS[board["colour"][near], near] * np.uint64(2 * board["chain_liberties"][head] + 1)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def search_key(board: Any, head: int, memo: Any) -> Any:
+    """Key of the searches for the chain ``head``, which has few liberties; uint64.
+
+    Of what lies in every footprint of such a search: the chain, its liberties, and what stands beside them. So boards
+    that differ there have entries in different sets. Searches after an attacker's move differ by its stone's key.
+    """
+    colour = board["colour"]
+    owner = colour[head]
+    key = _SIZE_KEY * np.uint64(memo["size"])
+    stone = head
+    for _ in range(board["chain_size"][head]):
+        key += STONE_KEYS[owner, stone] + _beside(board, stone)
+        for offset in NEIGHBOURS:
+            if colour[stone + offset] == EMPTY:
+                key += _beside(board, stone + offset)
+        stone = board["chain_next"][stone]
+    return key ^ (key >> _HALF)
+
+
+@njit(cache=True, nogil=True)
+def recall(board: Any, key: Any, memo: Any) -> int:
+    """The verdict of an earlier search, 0 or 1, or -1 if none is known whose footprint is the same on this board."""
+    if not memo["rows_known"]:
+        _read_rows(board, memo)
+    rows = memo["rows"]
+    index = (key >> _ONE) & _SET_BITS
+    keys = memo["key"][index]
+    for way in range(_WAYS):
+        if keys[way] | _ONE != key | _ONE:
+            continue
+        content = memo["content"][index, way]
+        differs = 0
+        for y in range(MAX_LENGTH):
+            area = content[y] >> _AREA_SHIFT
+            differs |= (rows[y + 1] & (area | (area << _WHITE_SHIFT))) ^ (content[y] & _STONES)
+        if differs == 0:
+            return int(keys[way] & _ONE)
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _add_point(footprint: Any, point: Any) -> None:
+    footprint[point // STRIDE] |= 1 << (point % STRIDE)
+
+
+@njit(cache=True, nogil=True)
+def _add_own_chain(board: Any, head: Any, memo: Any) -> None:
+    """Take in a chain of the defender that may become one with the chain in question."""
+    if memo["seen"][head] == memo["stamp"]:
+        return
+    memo["seen"][head] = memo["stamp"]
+    stone = head
+    for _ in range(board["chain_size"][head]):
+        _add_point(memo["footprint"], stone)
+        memo["stones"][memo["stone_count"]] = stone
+        memo["stone_count"] += 1
+        stone = board["chain_next"][stone]
+
+
+@njit(cache=True, nogil=True)
+def _add_chains_beside(board: Any, point: Any, memo: Any) -> None:
+    """Take in the chains beside ``point``."""
+    heads = board["chain_head"]
+    for offset in NEIGHBOURS:
+        head = heads[point + offset]
+        if head == 0 or memo["seen"][head] == memo["stamp"]:
+            continue
+        memo["seen"][head] = memo["stamp"]
+        stone = head
+        for _ in range(board["chain_size"][head]):
+            _add_point(memo["footprint"], stone)
+            stone = board["chain_next"][stone]
+
+
+@njit(cache=True, nogil=True)
+def _find_footprint(board: Any, target: int, memo: Any) -> None:
+    """The footprint of the search for the chain of ``target`` that has just ended, but for the points around it."""
+    footprint = memo["footprint"]
+    for row in range(_ROWS):
+        footprint[row] = 0
+    memo["stamp"] += 1
+    memo["stone_count"] = 0
+    owner = board["colour"][target]
+    _add_own_chain(board, np.int64(board["chain_head"][target]), memo)
+    for index in range(memo["noted_count"]):
+        point = np.int64(memo["noted"][index])
+        _add_point(footprint, point)
+        for offset in NEIGHBOURS:
+            if board["colour"][point + offset] == owner:
+                _add_own_chain(board, np.int64(board["chain_head"][point + offset]), memo)
+    for index in range(memo["noted_count"]):
+        _add_chains_beside(board, np.int64(memo["noted"][index]), memo)
+    for index in range(memo["stone_count"]):
+        _add_chains_beside(board, np.int64(memo["stones"][index]), memo)
+
+
+@njit(cache=True, nogil=True)
+def remember(board: Any, target: int, key: Any, is_captured: bool, memo: Any) -> None:
+    """Keep the verdict of the search for the chain of ``target``; the board must be as it was before it."""
+    if memo["noted_count"] > _MAX_NOTED:
+        return
+    _find_footprint(board, target, memo)
+    footprint = memo["footprint"]
+    rows = memo["rows"]
+    index = (key >> _ONE) & _SET_BITS
+    way = memo["next_way"][index]
+    memo["next_way"][index] = (way + 1) % _WAYS
+    memo["key"][index, way] = key | _ONE if is_captured else key & ~_ONE
+    content = memo["content"][index, way]
+    for y in range(MAX_LENGTH):
+        here = footprint[y + 1]
+        around = here | (here << 1) | (here >> 1) | footprint[y] | footprint[y + 2]
+        area = (around >> 1) & ((1 << MAX_LENGTH) - 1)
+        content[y] = (rows[y + 1] & (area | (area << _WHITE_SHIFT))) | (area << _AREA_SHIFT)
