@@ -1,4 +1,4 @@
-"""The volunteer's program: ``python -m client [COMMAND] …``. Without a command it contributes.
+"""The volunteer's program: ``python -m client [COMMAND] …``, installed as ``tengen``. Without a command it contributes.
 
 Each command is a module with ``add_arguments(parser)`` and ``run(arguments) -> exit code``, imported only when it is
 asked for, so that ``--help`` is quick.
@@ -10,17 +10,21 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from common.interrupts import EXIT_INTERRUPTED, interrupts_end_the_program
 from common.pipes import ends_with_its_reader
 
+INSTALLED: Final = "tengen"
+"""The command that ``pip install`` makes."""
 DEFAULT: Final = "contribute"
 COMMANDS: Final = {
     "contribute": ("client.contribute.command", "play games for a server (the default)"),
     "selfplay": ("client.commands.selfplay", "play self-play games into a folder, without a server"),
     "match": ("client.commands.match", "play games between two networks, two settings, or against another program"),
     "gtp": ("client.commands.gtp", "a Go engine for graphical programs, speaking GTP"),
+    "analysis": ("client.commands.analysis", "an engine that analyses many positions at once, for KaTrain, in JSON"),
 }
 
 
@@ -42,9 +46,14 @@ def main(arguments: Sequence[str]) -> int:
     module_name, summary = COMMANDS[name]
     with interrupts_end_the_program():
         module = importlib.import_module(module_name)
-    parser = argparse.ArgumentParser(prog=f"python -m client {name}", description=summary)
+    parser = argparse.ArgumentParser(prog=f"{program()} {name}", description=summary)
     module.add_arguments(parser)
     return int(module.run(parser.parse_args(words)))
+
+
+def program() -> str:
+    """How it was called: by its installed name, or as a module."""
+    return INSTALLED if Path(sys.argv[0]).stem == INSTALLED else "python -m client"
 
 
 def overview() -> str:
@@ -52,11 +61,11 @@ def overview() -> str:
     lines = [f"  {name:11} {summary}" for name, (_, summary) in COMMANDS.items()]
     return "\n".join(
         [
-            "usage: python -m client [COMMAND] [options]",
+            f"usage: {program()} [COMMAND] [options]",
             "",
             *lines,
             "",
-            "python -m client COMMAND --help lists its options",
+            f"{program()} COMMAND --help lists its options",
         ]
     )
 
@@ -69,5 +78,10 @@ def guarded(arguments: Sequence[str]) -> int:
         return EXIT_INTERRUPTED
 
 
+def command() -> int:
+    """The whole program; returns the exit code."""
+    return ends_with_its_reader(lambda: guarded(sys.argv[1:]))
+
+
 if __name__ == "__main__":
-    raise SystemExit(ends_with_its_reader(lambda: guarded(sys.argv[1:])))
+    raise SystemExit(command())

@@ -123,6 +123,38 @@ class SearchParameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingParameters:
+    """How long an engine for people thinks, beside its limits of a search (search.md 8); seconds.
+
+    A base of the settings of such an engine: games of self-play and matches do not read it.
+    """
+
+    # -- in the opponent's time --
+    max_visits_pondering: Annotated[int, Key("maxVisitsPondering", integer(1, UNLIMITED))] = UNLIMITED
+    max_playouts_pondering: Annotated[int, Key("maxPlayoutsPondering", integer(1, UNLIMITED))] = UNLIMITED
+    max_time_pondering: Annotated[float, Key("maxTimePondering", number(0, FOREVER))] = FOREVER
+    # -- when the game is all but won --
+    search_factor_when_winning: Annotated[float, Key("searchFactorWhenWinning", number(0.01, 1))] = 1.0
+    search_factor_when_winning_threshold: Annotated[float, Key("searchFactorWhenWinningThreshold", _PROBABILITY)] = (
+        1.0  # of winLoss
+    )
+    # -- by the clock --
+    lag_buffer: Annotated[float, Key("lagBuffer", number(0, 3600))] = 0.0
+    tree_reuse_carry_over_time_factor: Annotated[float, Key("treeReuseCarryOverTimeFactor", _PROBABILITY)] = 0.0
+    overallocate_time_factor: Annotated[float, Key("overallocateTimeFactor", number(0.01, 100))] = 1.0
+    midgame_time_factor: Annotated[float, Key("midgameTimeFactor", number(0.01, 100))] = 1.0
+    midgame_turn_peak_time: Annotated[float, Key("midgameTurnPeakTime", number(0, 1000))] = 130.0  # turns on 19x19
+    endgame_turn_time_decay: Annotated[float, Key("endgameTurnTimeDecay", number(0, 1000))] = 100.0  # turns on 19x19
+    obvious_moves_time_factor: Annotated[float, Key("obviousMovesTimeFactor", number(0.01, 1))] = 1.0
+    obvious_moves_policy_entropy_tolerance: Annotated[
+        float, Key("obviousMovesPolicyEntropyTolerance", number(0.001, 2))
+    ] = 0.30  # nats, as the next
+    obvious_moves_policy_surprise_tolerance: Annotated[
+        float, Key("obviousMovesPolicySurpriseTolerance", number(0.001, 2))
+    ] = 0.15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GameInitParameters:
     """How a game is set up (selfplay.md 3, 4, 5, 12); lists are drawn from uniformly."""
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from common import config_text
 from common.config_text import ConfigError, Entry
@@ -27,6 +27,7 @@ from common.parameter_classes import (
     MatchParameters,
     SearchParameters,
     SelfplayParameters,
+    ThinkingParameters,
     keys_of,
 )
 from common.parameter_kinds import Key, integer, number_text
@@ -35,6 +36,7 @@ __all__ = [
     "IS_MISSING",
     "PLAYABLE",
     "ConfigError",
+    "EngineConfig",
     "GameInitParameters",
     "MatchConfig",
     "MatchParameters",
@@ -42,13 +44,16 @@ __all__ = [
     "SelfplayConfig",
     "SelfplayParameters",
     "TextKind",
+    "ThinkingParameters",
     "base_text",
     "completed",
     "default_text",
+    "engine_entries",
     "keys_of",
     "parse_engine",
     "parse_match",
     "parse_selfplay",
+    "read_engine",
 ]
 
 
@@ -147,7 +152,7 @@ REFUSED_KEYS: Final = ("startPosesFromSgfDir", "startPosesProb", "hintPosesDir",
 _IGNORED: Final = re.compile(
     r"nn(?:Cache|MutexPool|MaxBatch|RandSeed)\w*|num(?:NNServerThreads|Games|GameThreads)\w*|log\w*"
     r"|(?:cuda|trt|opencl|eigen|metal)\w*|dataBoardLen|inputsVersion|maxDataQueueSize|maxRowsPerTrainFile"
-    r"|firstFileRandMinProp|switchNetsMidGame|nodeTableShardsPowerOfTwo|numVirtualLossesPerThread|minPlayoutsPerThread"
+    r"|firstFileRandMinProp|switchNetsMidGame|homeDataDir|nodeTableShardsPowerOfTwo|numVirtualLossesPerThread|minPlayoutsPerThread"
 )
 """Keys of processes, devices, threads and logs: the volunteer's business, passed over without a warning."""
 
@@ -179,7 +184,7 @@ def parse_selfplay(
         ConfigError: the text is malformed; a required key is missing; a value is of the wrong type, out of range, in
             contradiction to another, or not supported yet. All problems are listed, one a line.
     """
-    reader = _Reader(text, overrides)
+    reader = _Reader(config_text.parse(text) | config_text.parse_overrides(overrides))
     search = reader.read(SearchParameters, bot=0)
     init = reader.read(GameInitParameters)
     selfplay = reader.read(SelfplayParameters)
@@ -210,7 +215,7 @@ def parse_match(
     A key with a bot's index at its end (``maxVisits1``) holds for that bot only. Arguments and errors otherwise as
     for `parse_selfplay`.
     """
-    reader = _Reader(text, overrides)
+    reader = _Reader(config_text.parse(text) | config_text.parse_overrides(overrides))
     bots = [reader.read(SearchParameters, bot=bot) for bot in range(num_bots)]
     init = reader.read(GameInitParameters)
     match = reader.read(MatchParameters)
@@ -230,6 +235,35 @@ def parse_match(
     return MatchConfig(bots=played, init=init, match=match, warnings=reader.warnings())
 
 
+def read_engine(kind: type[_Parameters], *layers: Mapping[str, Entry]) -> EngineConfig[_Parameters]:
+    """Settings of an engine for people out of entries by key, each of the ``layers`` over those before it.
+
+    Args:
+        kind: a class of settings beside the search's, whose fields carry a `Key`.
+        layers: entries as `common.config_text` gives them, beginning with those of a shipped text (`engine_entries`).
+
+    Raises:
+        ConfigError: as `parse_selfplay`. An unknown key is none; `EngineConfig` tells it.
+    """
+    entries: dict[str, Entry] = {}
+    for layer in layers:
+        displaced = {other for key in layer for other in _DISPLACED.get(key, ())}
+        entries = {key: entry for key, entry in entries.items() if key not in displaced} | dict(layer)
+    reader = _Reader(entries)
+    search = reader.read(SearchParameters, bot=0)
+    settings = reader.read(kind)
+    reader.check_playable(PLAYABLE)
+    reader.finish()
+    assert search is not None
+    assert settings is not None
+    return EngineConfig(search=search, settings=settings, warnings=reader.warnings(), unknown=tuple(reader.unknown()))
+
+
+def engine_entries(name: str) -> dict[str, Entry]:
+    """The entries of the engine text ``name``.cfg that comes with the project."""
+    return config_text.parse((CONFIGS / f"{name}.cfg").read_text(encoding="utf-8"))
+
+
 def parse_engine(kind: type[_Parameters], *, overrides: str = "") -> tuple[SearchParameters, _Parameters]:
     """Settings of an engine for people: the shipped text with ``overrides`` over it.
 
@@ -240,7 +274,7 @@ def parse_engine(kind: type[_Parameters], *, overrides: str = "") -> tuple[Searc
     Raises:
         ConfigError: as `parse_selfplay`; an unknown key is an error here, as nobody would read a warning.
     """
-    reader = _Reader((CONFIGS / "gtp.cfg").read_text(encoding="utf-8"), overrides)
+    reader = _Reader(engine_entries("gtp") | config_text.parse_overrides(overrides))
     search = reader.read(SearchParameters, bot=0)
     settings = reader.read(kind)
     reader.check_playable(PLAYABLE)
@@ -276,7 +310,7 @@ def completed(kind: TextKind, text: str, base: str | None = None) -> tuple[str, 
             told with its line in ``text``.
     """
     base = base if base is not None else base_text(kind)
-    reader = _Reader(text, "")
+    reader = _Reader(config_text.parse(text))
     searches = [reader.read(SearchParameters, bot=bot) for bot in range(1 if kind == "selfplay" else 2)]
     others = (GameInitParameters, SelfplayParameters if kind == "selfplay" else MatchParameters)
     for group in others:
@@ -309,6 +343,18 @@ _DISPLACED: Final[Mapping[str, tuple[str, ...]]] = {
 _Parameters = TypeVar("_Parameters")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig(Generic[_Parameters]):
+    """Everything that the texts of an engine for people say."""
+
+    search: SearchParameters
+    settings: _Parameters
+    warnings: tuple[str, ...]
+    """What was ignored, one sentence each."""
+    unknown: tuple[str, ...]
+    """The keys that were ignored."""
+
+
 def _fields(parameters: type[Any]) -> tuple[dataclasses.Field[Any], ...]:
     return dataclasses.fields(parameters)
 
@@ -316,8 +362,8 @@ def _fields(parameters: type[Any]) -> tuple[dataclasses.Field[Any], ...]:
 class _Reader:
     """Fills parameter classes from the entries of one text, and collects what is wrong with it."""
 
-    def __init__(self, text: str, overrides: str) -> None:
-        self.entries = config_text.parse(text) | config_text.parse_overrides(overrides)
+    def __init__(self, entries: dict[str, Entry]) -> None:
+        self.entries = entries
         self.problems: list[str] = []
         self._used: set[str] = set()
         self._asked: list[str] = []
@@ -397,17 +443,18 @@ class _Reader:
 
     def finish(self, *, refuse_unknown: bool = False) -> None:
         """Raise `ConfigError` if there was any problem, unknown keys first: a misspelt one is the cause of the rest."""
-        unknown = [f"{self.entries[key].place}: unknown key {key}{self._meant(key)}" for key in self._unknown()]
+        unknown = [f"{self.entries[key].place}: unknown key {key}{self._meant(key)}" for key in self.unknown()]
         if self.problems or (refuse_unknown and unknown):
             raise ConfigError("\n".join(dict.fromkeys(unknown + self.problems)))
 
     def warnings(self) -> tuple[str, ...]:
         """A sentence for each key that nobody asked for."""
         return tuple(
-            f"{self.entries[key].place}: unknown key {key} is ignored{self._meant(key)}" for key in self._unknown()
+            f"{self.entries[key].place}: unknown key {key} is ignored{self._meant(key)}" for key in self.unknown()
         )
 
-    def _unknown(self) -> list[str]:
+    def unknown(self) -> list[str]:
+        """The keys that nobody asked for, and that are not passed over in silence."""
         return [
             key
             for key in self.entries

@@ -36,6 +36,26 @@ def recompute(
     if node["first_edge"] == NO_EDGE:
         _set_to_own(node)
         return
+    count = weigh_children(nodes, edges, index, at_root, parameters, student, scratch)
+    _average(nodes, edges, node, count, scratch)
+
+
+@njit(cache=True, nogil=True)
+def weigh_children(
+    nodes: npt.NDArray[np.void],
+    edges: npt.NDArray[np.void],
+    index: int,
+    at_root: bool,
+    parameters: np.void,
+    student: FloatArray,
+    scratch: Scratch,
+) -> int:
+    """Fill ``scratch.edges`` and ``scratch.weights`` with the children that have weight, and how much each counts.
+
+    Returns:
+        Their number.
+    """
+    node = nodes[index]
     sign = sign_of(node["to_move"])
     weights = scratch.weights
     count = 0
@@ -64,7 +84,7 @@ def recompute(
         prune = min(parameters["chosen_move_prune"], largest * MAX_SHARE_CUT)
     exponent = parameters["value_weight_exponent"]
     reweight(student, weights, scratch.utilities, count, total, subtract, prune, exponent, scratch.factors)
-    _average(nodes, edges, node, count, scratch)
+    return count
 
 
 @njit(cache=True, nogil=True)

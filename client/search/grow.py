@@ -28,14 +28,16 @@ _KEPT: Final = 0
 """Marks a node or an edge that stays, until it is numbered."""
 
 
-def new_forest(slots: int, capacity: int, length: int) -> Forest:
+def new_forest(slots: int, capacity: int, length: int, *, ownership: bool = False) -> Forest:
     """Trees of at most ``capacity`` nodes each, for boards up to ``length``; each begins as one unevaluated root."""
     positions = length * length + 1
+    owned = positions - 1 if ownership else 0
     forest = Forest(
         nodes=np.zeros((slots, capacity), NODE),
         edges=np.zeros((slots, capacity), EDGE),
         priors=np.zeros((slots, capacity, positions), np.float32),
         ladders=np.zeros((slots, capacity, positions - 1), np.int8),
+        ownership=np.zeros((slots, capacity, owned), np.int16),
         searches=np.zeros(slots, SEARCH),
         parameters=np.zeros(slots, SEARCH_PARAMETERS),
         states=new_states(slots),
@@ -159,6 +161,8 @@ def _keep_subtree(
             forest.priors[slot, target, position] = forest.priors[slot, index, position]
         for position in range(forest.ladders.shape[2]):
             forest.ladders[slot, target, position] = forest.ladders[slot, index, position]
+        for position in range(forest.ownership.shape[2]):
+            forest.ownership[slot, target, position] = forest.ownership[slot, index, position]
     num_edges = 0
     for e in range(search["num_edges"]):
         target = new_edge_index[e]

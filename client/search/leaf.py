@@ -12,6 +12,7 @@ from client.search.select import sign_of
 from client.search.tree import (
     EVALUATED,
     ILLEGAL_PRIOR,
+    OWNERSHIP_SCALE,
     TERMINAL,
     Context,
     Forest,
@@ -119,6 +120,7 @@ def store_evaluation(node: Any, outputs: Outputs, row: int) -> None:
     write_evaluation(node["own"], outputs, row, sign_of(node["to_move"]))
     node["own_win_loss_error"] = outputs.short_term_win_loss_error[row]
     node["own_score_error"] = outputs.short_term_score_error[row]
+    node["own_variance_time"] = outputs.variance_time[row]
 
 
 @njit(cache=True, nogil=True)
@@ -136,6 +138,19 @@ def mix_evaluation(node: Any, sample: Any, share: float) -> None:
         own[value] = mixed(own[value], other[value], share)
     node["own_win_loss_error"] = mixed(node["own_win_loss_error"], sample["own_win_loss_error"], share)
     node["own_score_error"] = mixed(node["own_score_error"], sample["own_score_error"], share)
+    node["own_variance_time"] = mixed(node["own_variance_time"], sample["own_variance_time"], share)
+
+
+@njit(cache=True, nogil=True)
+def mix_ownership(forest: Forest, slot: int, index: int, outputs: Outputs, row: int, share: float) -> None:
+    """Move the ownership kept of a node by ``share`` of the way to that of batch row ``row``; 1 replaces it.
+
+    A pool without ownership has none in its batch, and nothing is done.
+    """
+    scale = sign_of(forest.nodes[slot, index]["to_move"]) * OWNERSHIP_SCALE
+    for position in range(outputs.ownership.shape[1]):
+        kept = mixed(forest.ownership[slot, index, position], scale * outputs.ownership[row, position], share)
+        forest.ownership[slot, index, position] = math.floor(kept + 0.5)
 
 
 @njit(cache=True, nogil=True)

@@ -166,12 +166,19 @@ def _set_lower_bound(children: Children, i: int, sign: float, parameters: np.voi
 
 
 @njit(cache=True, nogil=True)
+def set_lower_bounds(children: Children, count: int, sign: float, parameters: np.void) -> None:
+    """Fill ``children.lower_bounds`` and ``children.radii``; ``sign`` is that of the player to move."""
+    for i in range(count):
+        _set_lower_bound(children, i, sign, parameters)
+
+
+@njit(cache=True, nogil=True)
 def apply_lcb(children: Children, count: int, best_weight: float, sign: float, parameters: np.void) -> None:
     """Raise the value of the child with the best lower bound above those it outdoes (search.md 10.4)."""
+    set_lower_bounds(children, count, sign, parameters)
     best = -1
     best_bound = -math.inf
     for i in range(count):
-        _set_lower_bound(children, i, sign, parameters)
         value = children.values[i]
         eligible = value > 0.0 and value >= parameters["min_visit_prop_for_lcb"] * best_weight
         if eligible and children.lower_bounds[i] > best_bound:

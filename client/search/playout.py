@@ -17,7 +17,7 @@ import numpy.typing as npt
 from client.search.backup import recompute
 from client.search.borrow import borrowed
 from client.search.grow import add_child
-from client.search.leaf import end_game, finish_evaluation, store_evaluation, write_policy
+from client.search.leaf import end_game, finish_evaluation, mix_ownership, store_evaluation, write_policy
 from client.search.rng import below
 from client.search.root import add_root_sample, next_root_symmetry, use_root_policy
 from client.search.select import select_move
@@ -277,6 +277,7 @@ def _expand_row(
         finite = _expand_root(forest, playouts, row, outputs, scratch, context)
     else:
         store_evaluation(node, outputs, row)
+        mix_ownership(forest, slot, index, outputs, row, 1.0)
         temperature = forest.parameters[slot]["nn_policy_temperature"]
         finite = write_policy(outputs.policy[row], playouts.legal[row], temperature, forest.priors[slot, index])
         finish_evaluation(forest, slot, index, context)

@@ -20,6 +20,7 @@ from client.search.grow import clear_tree, new_forest, promote_child
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
     REPORT_SCALE,
+    Children,
     choose_child,
     gather_children,
     new_children,
@@ -31,11 +32,13 @@ from client.search.rng import seed_generator
 from client.search.root import begin_search
 from client.search.root_policy import interpolate_by_turn, policy_entropy
 from client.search.tree import (
+    EVALUATED,
     FINISHED,
     IDLE,
     ROOT,
     RUNNING,
     Context,
+    Forest,
     Inputs,
     Outputs,
     arrays_of,
@@ -105,9 +108,12 @@ class SearchPool:
         slots: number of searches that can run at once.
         max_visits: the largest ``visits`` a search may ask for; fixes the memory.
         leaves: how many leaves one slot may have under evaluation at once (virtual losses keep them apart).
+        ownership: keep the net's ownership of every node, for reports.
     """
 
-    def __init__(self, evaluator: Evaluator, *, slots: int, max_visits: int, leaves: int = 1) -> None:
+    def __init__(
+        self, evaluator: Evaluator, *, slots: int, max_visits: int, leaves: int = 1, ownership: bool = False
+    ) -> None:
         if min(slots, max_visits, leaves) < 1:
             raise ValueError(f"slots, max_visits and leaves must be at least 1, not {slots}, {max_visits}, {leaves}")
         if evaluator.inputs != V7:
@@ -115,11 +121,11 @@ class SearchPool:
         self.evaluator = evaluator
         self.length = evaluator.length
         self.max_visits = max_visits
-        self.forest = new_forest(slots, max_visits, self.length)
+        self.forest = new_forest(slots, max_visits, self.length, ownership=ownership)
         self.playouts = new_playouts(slots * leaves, max_visits, self.length)
         self.scratch = new_scratch(self.length)
         self.context = Context(self.length, leaves, evaluator.has_short_term_errors, score_table(), student_table())
-        self.batch: Batch = evaluator.new_batch(slots * leaves, ownership=False)
+        self.batch: Batch = evaluator.new_batch(slots * leaves, ownership=ownership)
         self._inputs = arrays_of(Inputs, self.batch)
         self._outputs = arrays_of(Outputs, self.batch)
         self._children = new_children(self.length**2 + 1)
@@ -244,7 +250,17 @@ class SearchPool:
         self.forest.searches[slot]["status"] = IDLE
         clear_tree(self.forest, slot)
 
-    # -- what a finished search says --
+    # -- what a search has found --
+
+    def visits(self, slot: int) -> int:
+        """Visits of the root: of the search, or of the tree that was kept."""
+        return int(self.forest.nodes[slot, ROOT]["visits"])
+
+    def has_found(self, slot: int) -> bool:
+        """Whether the search of a slot says something: it is finished, or has a visit and is between two rounds."""
+        status = self.forest.searches[slot]["status"]
+        is_evaluated = self.forest.nodes[slot, ROOT]["status"] == EVALUATED
+        return bool(status == FINISHED or (status == RUNNING and self._wait is None and is_evaluated))
 
     def play_selection_values(
         self, slot: int, *, lcb: bool | None = None, scale_max_to_at_least: float = 0.0
@@ -286,7 +302,7 @@ class SearchPool:
         return int(point_of(int(self._children.positions[chosen]), self.length))
 
     def result(self, slot: int) -> SearchResult:
-        """Values, policies and children of a finished search, as copies."""
+        """Values, policies and children of what was found, as copies; for a running search between two rounds."""
         count = self._fill_values(slot, None, REPORT_SCALE)
         search_entropy, surprise = search_entropy_and_surprise(self._children, count)
         root = self.forest.nodes[slot, ROOT]
@@ -322,17 +338,27 @@ class SearchPool:
             means=Values(*table.means[:count].T.copy()),
         )
 
-    def _need_finished(self, slot: int) -> None:
-        if self.forest.searches[slot]["status"] != FINISHED:
-            raise RuntimeError(f"slot {slot} has no finished search")
+    def _need_found(self, slot: int) -> None:
+        if not self.has_found(slot):
+            raise RuntimeError(f"slot {slot} has found nothing yet, or a round is under way")
 
     def _fill_values(self, slot: int, lcb: bool | None, at_least: float) -> int:
         """Gather the root's children and their play-selection values; returns how many there are."""
-        self._need_finished(slot)
-        forest = self.forest
-        parameters = forest.parameters[slot]
-        if lcb is None:
-            lcb = bool(parameters["use_lcb_for_selection"])
-        count = gather_children(forest.nodes[slot], forest.edges[slot], forest.priors[slot, ROOT], ROOT, self._children)
-        play_selection_values(forest.nodes[slot, ROOT], self._children, count, lcb, at_least, parameters)
-        return int(count)
+        self._need_found(slot)
+        return fill_root_values(self.forest, slot, lcb, at_least, self._children)
+
+
+def fill_root_values(forest: Forest, slot: int, lcb: bool | None, at_least: float, children: Children) -> int:
+    """Fill ``children`` with those of a slot's root, or its legal moves, and their play-selection values.
+
+    ``lcb`` None is what the parameters say.
+
+    Returns:
+        How many there are.
+    """
+    parameters = forest.parameters[slot]
+    if lcb is None:
+        lcb = bool(parameters["use_lcb_for_selection"])
+    count = gather_children(forest.nodes[slot], forest.edges[slot], forest.priors[slot, ROOT], ROOT, children)
+    play_selection_values(forest.nodes[slot, ROOT], children, count, lcb, at_least, parameters)
+    return int(count)

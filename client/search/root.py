@@ -9,7 +9,15 @@ import numpy as np
 
 from client.search.backup import recompute
 from client.search.grow import clear_tree
-from client.search.leaf import mix_evaluation, mixed, set_own_utility, set_own_weight, store_evaluation, write_policy
+from client.search.leaf import (
+    mix_evaluation,
+    mix_ownership,
+    mixed,
+    set_own_utility,
+    set_own_weight,
+    store_evaluation,
+    write_policy,
+)
 from client.search.rng import below
 from client.search.root_policy import make_root_policy
 from client.search.tree import (
@@ -119,6 +127,7 @@ def add_root_sample(
     finite = write_policy(outputs.policy[row], playouts.legal[row], temperature, policy)
     share = 1.0 / (search["samples_done"] + 1.0)
     mix_evaluation(node, sample, share)
+    mix_ownership(forest, slot, ROOT, outputs, row, share)
     mean_policy = forest.raw_policies[slot]
     for position in range(policy.shape[0]):
         mean_policy[position] = mixed(mean_policy[position], policy[position], share)

@@ -4,7 +4,7 @@ Slots are apart: slot g owns row g of every array, its root is node 0, and nodes
 creation, so a parent always lies before its children and children are listed in order of creation. `NODE` and `EDGE`
 are arrays of structures, because descent and backup touch most fields of one element; policies and ladder maps, which
 are large and read as a whole, lie in arrays of their own. Per node of a pool for length 19: about 2.1 KB, of which the
-policy takes 1.45 KB; memory is touched only as trees grow into it.
+policy takes 1.45 KB, and 0.72 KB more in a pool that keeps ownership; memory is touched only as trees grow into it.
 
 Values are White's, averages are weighted means over the node's subtree (search.md 1). Knows no rule of search.
 """
@@ -39,6 +39,9 @@ RUNNING: Final = 1
 FINISHED: Final = 2
 
 ILLEGAL_PRIOR: Final = -1.0
+OWNERSHIP_SCALE: Final = 32767.0
+"""Ownership is kept in 16 bits, to within 1.6e-5. Eight would halve the memory and be off in the third decimal (4e-3,
+measured); compiled code has no half precision."""
 
 NODE: Final = np.dtype(
     [
@@ -63,6 +66,7 @@ NODE: Final = np.dtype(
         ("own", np.float64, NUM_VALUES),
         ("own_win_loss_error", np.float64),  # short-term error of win_loss
         ("own_score_error", np.float64),  # short-term error of the score, points
+        ("own_variance_time", np.float64),  # turns until the outcome is clear, -1 if the net does not tell
     ],
     align=True,
 )
@@ -102,6 +106,9 @@ class Forest(NamedTuple):
     edges: npt.NDArray[np.void]  # [G, N] EDGE
     priors: npt.NDArray[np.float32]  # [G, N, P] ILLEGAL_PRIOR where illegal
     ladders: npt.NDArray[np.int8]  # [G, N, L * L] plane 14 of the evaluated nodes
+    ownership: npt.NDArray[
+        np.int16
+    ]  # [G, N, L * L] of the evaluated nodes, White's, times OWNERSHIP_SCALE; or [G, N, 0]
     searches: npt.NDArray[np.void]  # [G] SEARCH
     parameters: npt.NDArray[np.void]  # [G] SEARCH_PARAMETERS
     states: npt.NDArray[np.void]  # [G] STATE of the root
@@ -156,6 +163,8 @@ class Outputs(NamedTuple):
     lead: npt.NDArray[np.float32]
     short_term_win_loss_error: npt.NDArray[np.float32]
     short_term_score_error: npt.NDArray[np.float32]
+    variance_time: npt.NDArray[np.float32]
+    ownership: npt.NDArray[np.float32]
 
 
 Arrays = TypeVar("Arrays", Inputs, Outputs)

@@ -353,7 +353,7 @@ def test_stop_and_forget() -> None:
     pool.expand()
     pool.forget(1)
     assert pool.running() == 0
-    with pytest.raises(RuntimeError, match="no finished search"):
+    with pytest.raises(RuntimeError, match="found nothing"):
         pool.result(1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from client.engine.gtp_search import RawOutputs
+from client.engine.raw_outputs import RawOutputs
 from client.search.values import outcome_chances
 from common.go.basics import COLUMN_LETTERS
 from common.go.game import COLOUR_NAMES, Game

@@ -1,0 +1,204 @@
+"""``python -m client analysis``: the analysis engine for KaTrain and other programs, JSON lines on stdin and stdout.
+
+Only the command line, which takes KataGo's options with one dash and ours with two; the engine is in
+`client.engine.analysis_engine`. Specification: engine.md 9.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import random
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from client.commands.local import add_precision
+from client.engine.analysis_engine import AnalysisEngine
+from client.engine.analysis_lines import lines_of
+from client.engine.analysis_settings import AnalysisSettings, SettingsReader
+from client.engine.input_queue import InputQueue
+from client.engine.queries import Queries, capacity_within
+from client.networks import Network, evaluator_loader, network_of
+from common import config_text
+from common.arguments import seed, threads, whole
+from common.config_text import ConfigError, Entry
+from common.interrupts import interrupts_end_the_program
+from common.parameters import CONFIGS
+from common.progress import announced
+from common.text_files import TextError, read_text
+from nets.files.katago_file import NetFileError, read_net
+
+READY: Final = "Started, ready to begin handling requests"
+"""What programs may wait for on stderr."""
+LOADING: Final = "loading the network and compiling, which takes a minute or two at the first start"
+_HELP: Final = f"""Settings are read from analysis.cfg, which comes with Tengen and says what is set by default
+({CONFIGS / "analysis.cfg"}), the files of -config over it, -override-config over both, and a request's
+overrideSettings over all. Keys that are not known are told on stderr and passed over."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.epilog = _HELP
+    parser.add_argument("-model", "--model", required=True, metavar="FILE", help="network file, or random for none")
+    parser.add_argument(
+        "-config",
+        "--config",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="settings that differ from analysis.cfg; several files are laid over each other",
+    )
+    parser.add_argument(
+        "-override-config",
+        "--override-config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE,…",
+        help="settings by KataGo's names, such as maxVisits=400,numAnalysisThreads=2; may be repeated",
+    )
+    parser.add_argument(
+        "-human-model",
+        "--human-model",
+        metavar="FILE",
+        help="passed over with a warning: nets that imitate people are not played",
+    )
+    parser.add_argument(
+        "-analysis-threads",
+        "--analysis-threads",
+        type=whole(1, 4096),
+        metavar="N",
+        help="positions searched at once (default: numAnalysisThreads of the settings)",
+    )
+    parser.add_argument(
+        "-quit-without-waiting",
+        "--quit-without-waiting",
+        action="store_true",
+        help="at the end of input, leave at once instead of finishing what was asked",
+    )
+    parser.add_argument("--device", help="cpu, or cuda with a number as in cuda:0 (default: device of the settings)")
+    parser.add_argument(
+        "--threads", type=threads, metavar="T", help="threads of a CPU evaluator (default: one for each processor)"
+    )
+    add_precision(parser)
+    parser.add_argument("--seed", type=seed, metavar="S", help="same seed and requests, same answers (default: drawn)")
+
+
+def run(options: argparse.Namespace, lines: Iterable[bytes] | None = None, output: TextIO | None = None) -> int:
+    """Answer requests until the end of input; returns the exit code."""
+    with interrupts_end_the_program():
+        try:
+            reader = SettingsReader(*_layers(options))
+            network = network_of(options.model)
+            models = [_facts_of(network, options, reader.config.settings)]
+        except (ConfigError, TextError, NetFileError, OSError) as error:
+            _log(str(error))
+            return 2
+        for warning in reader.config.warnings:
+            _log(f"warning: {warning}")
+        if options.human_model is not None:
+            _log("warning: -human-model is passed over: nets that imitate people are not played")
+        queries = _queries(network, options, reader)
+        try:
+            engine = AnalysisEngine(
+                reader,
+                queries,
+                models=models,
+                write=_writer(output if output is not None else sys.stdout),
+                seed=options.seed if options.seed is not None else random.SystemRandom().getrandbits(63),
+                log=_log,
+            )
+            _log(READY)
+            serve(engine, InputQueue(lines if lines is not None else _standard_input()), options.quit_without_waiting)
+        finally:
+            queries.close()
+    return 0
+
+
+def serve(engine: AnalysisEngine, requests: InputQueue, quit_without_waiting: bool) -> None:
+    """Take what has arrived and search, in turn, until the end of input and of what was asked before."""
+    waits: AbstractContextManager[None] = announced(LOADING)
+    while requests.is_open or (engine.is_busy and not quit_without_waiting):
+        line = requests.take(wait=not engine.is_busy)
+        while line is not None:
+            engine.take(line)
+            line = requests.take(wait=False)
+        if engine.is_busy:
+            with waits:
+                engine.work()
+            waits = contextlib.nullcontext()
+
+
+def _layers(options: argparse.Namespace) -> list[Mapping[str, Entry]]:
+    """Entries of the files and of the command line, the later ones over the earlier."""
+    layers: list[Mapping[str, Entry]] = []
+    for path in options.config:
+        try:
+            layers.append(config_text.parse(read_text(path)))
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from None
+    layers += [config_text.parse_overrides(text) for text in options.override_config]
+    if options.analysis_threads is not None:
+        layers.append({"numAnalysisThreads": Entry(str(options.analysis_threads), "-analysis-threads")})
+    return layers
+
+
+def _queries(network: Network, options: argparse.Namespace, reader: SettingsReader) -> Queries:
+    settings = reader.config.settings
+    device = options.device or settings.device
+    load = evaluator_loader(device, options.threads or _processors(), options.use_fp16 or settings.use_fp16)
+    slots = settings.num_analysis_threads
+    capacity = capacity_within(settings.tree_memory * 1e9, slots)
+    _log(
+        f"{slots} positions at once; a search ends at {capacity:,} visits, when its part of treeMemoryGB = "
+        f"{settings.tree_memory:g} is full"
+    )
+    return Queries(network, load, slots=slots, leaves=reader.config.search.num_search_threads, capacity=capacity)
+
+
+def _facts_of(network: Network, options: argparse.Namespace, settings: AnalysisSettings) -> dict[str, Any]:
+    """What ``query_models`` tells of the network; NetFileError now if its file is bad, rather than at a request."""
+    net = read_net(network.path) if network.path is not None else None
+    precision = options.use_fp16 or settings.use_fp16
+    return {
+        "name": options.model,
+        "internalName": net.name if net is not None else network.name,
+        "maxBatchSize": settings.num_analysis_threads,
+        "usesHumanSLProfile": False,
+        "usingFP16": str(precision),
+        "version": net.version if net is not None else 0,
+    }
+
+
+def _log(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def _processors() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _standard_input() -> Iterable[bytes]:
+    """The lines of stdin, through a buffer of our own: the interpreter waits for its own at the end."""
+    return lines_of(open(sys.stdin.fileno(), "rb", closefd=False))
+
+
+def _writer(output: TextIO) -> Callable[[str], None]:
+    """Writes lines in UTF-8, whatever the locale says, each at once."""
+    if isinstance(output, io.TextIOWrapper):
+        output.reconfigure(encoding="utf-8", errors="replace", newline="\n")
+
+    def write(line: str) -> None:
+        output.write(f"{line}\n")
+        output.flush()
+
+    return write
