@@ -1,135 +1,298 @@
-"""``python -m client match``: plays games between two networks, colours alternating, and prints the score.
+"""``python -m client match``: games between two networks, one network under two settings, or a network and a program.
 
-The games themselves are `client.games.match_game`; the same games are played for a server by ``contribute``.
+Colours alternate over openings that both players begin, on all devices and cores, until the games are played or a
+sequential test has decided. Every game is on disk when it is over; the same command goes on where it was stopped.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
+import hashlib
+import re
 import sys
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
 
-from client.commands.local import add_common_arguments, config_of, explained, game_seed, play_into_folder, say
+from client.commands.local import add_precision, config_of, explained, say
+from client.devices import DeviceError, gpu_count, plan_streams
 from client.games.kinds import MATCH
-from client.games.orders import FinishedGame, GameOrder
-from client.networks import Network, network_of
+from client.matches.ledger import Ledger, LedgerError, MatchResult
+from client.matches.openings import Given, Openings, read_openings
+from client.matches.players import PlayerError
+from client.matches.score import Score, SequentialTest
+from client.matches.workers import MatchSetup, MatchWorkers
+from client.networks import RANDOM_MODEL, Network, network_of
+from client.stopping import StopSignals
+from common.arguments import games_at_once, positive, seed, whole
 from common.config_text import ConfigError
-from common.parameters import parse_match
+from common.files import sum_of
+from common.go.basics import MAX_LENGTH, MIN_LENGTH
+from common.go.rules import MAX_KOMI, Rules, Scoring
+from common.parameters import MatchConfig, base_text, parse_match
+from common.precision import Precision
+from common.text_files import TextError
 
-
-@dataclass
-class Score:
-    """Games of the first network against the second."""
-
-    wins: int = 0
-    draws: int = 0
-    losses: int = 0
-
-    @property
-    def games(self) -> int:
-        """Number of games."""
-        return self.wins + self.draws + self.losses
-
-    def add(self, points: float) -> None:
-        """A game that gave the first network 1, ½ or 0 points."""
-        if points == 1:
-            self.wins += 1
-        elif points == 0:
-            self.losses += 1
-        else:
-            self.draws += 1
-
-    @property
-    def share(self) -> float:
-        """Mean points per game, in [0, 1]."""
-        return (self.wins + 0.5 * self.draws) / self.games
-
-    @property
-    def standard_error(self) -> float:
-        """Standard error of `share`; as if one more game had been won and one lost, so that it is never 0."""
-        count = self.games + 2
-        mean = (self.wins + 1 + 0.5 * self.draws) / count
-        square = (self.wins + 1 + 0.25 * self.draws) / count
-        return math.sqrt((square - mean * mean) / count)
-
-    def describe(self) -> str:
-        """Score with its error, and what it means in Elo, in one line."""
-        low, middle, high = (
-            elo(min(max(self.share + shift * self.standard_error, 0.0), 1.0)) for shift in (-1.0, 0.0, 1.0)
-        )
-        return (
-            f"{self.wins} won, {self.draws} drawn, {self.losses} lost: {100 * self.share:.1f} ± "
-            f"{100 * self.standard_error:.1f} %, Elo {middle:+.0f} ({low:+.0f} to {high:+.0f})"
-        )
-
-
-def elo(share: float) -> float:
-    """Difference in Elo that an expected score stands for; infinite at 0 and 1."""
-    if share <= 0.0 or share >= 1.0:
-        return math.copysign(math.inf, share - 0.5)
-    return 400.0 * math.log10(share / (1.0 - share))
-
-
-def points_of(game: FinishedGame, network: Network) -> float:
-    """What a game gave ``network``: 1, ½ or 0; a game without result is a half, a stopped one counts as it stands."""
-    winner = game.leader
-    if winner not in ("B", "W"):
-        return 0.5
-    return float((winner == "B") == (game.order.black == network))
+REPORT_EVERY_S: Final = 10.0
+TREE_MEMORY: Final = 2e9
+"""Bytes for the trees of a player in a process."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument(
+    who = parser.add_argument_group("players")
+    who.add_argument(
         "--models",
-        nargs=2,
+        nargs="+",
         required=True,
-        metavar=("A", "B"),
-        help="two network files; random for one without knowledge",
+        metavar="A",
+        help=f"network files, {RANDOM_MODEL} for one without knowledge: two; the same one twice if settings differ; "
+        "or one with --program",
     )
-    add_common_arguments(parser)
+    who.add_argument(
+        "--program", metavar="COMMAND", help="another program that speaks GTP, in one word; the second player"
+    )
+    who.add_argument("--names", nargs=2, metavar=("A", "B"), help="of the players in records")
+    how = parser.add_argument_group("how they play")
+    how.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="configuration text, or what it changes in ours (gating.cfg); maxVisits1 is the second player's maxVisits",
+    )
+    how.add_argument(
+        "--override", action="append", default=[], metavar="K=V,…", help="values put over the text; may be repeated"
+    )
+    how.add_argument("--size", type=_size, help="board, as in 9 or 13x9 (default: as the text or the openings say)")
+    how.add_argument("--rules", type=_rules, help="name or string of rules for every game (default: likewise)")
+    how.add_argument("--komi", type=_komi, help="for every game (default: likewise)")
+    how.add_argument("--openings", type=Path, metavar="SGF", help="a file of games or a folder of such, taken in turn")
+    how.add_argument(
+        "--opening-length", type=whole(0, 1000), metavar="N", help="moves taken of each of these (default: all)"
+    )
+    how.add_argument(
+        "--policy-moves",
+        type=whole(0, 1000),
+        default=0,
+        metavar="N",
+        help="moves that both games of a pair begin with, drawn from the first network's policy (default 0)",
+    )
+    how.add_argument("--games", type=positive, required=True, metavar="N", help="most games")
+    how.add_argument(
+        "--sprt",
+        type=_test,
+        metavar="ELO0,ELO1",
+        help="stop once one of two Elo differences is accepted, with 5 %% chance of either error",
+    )
+    how.add_argument("--seed", type=seed, default=0, metavar="S", help="of all that is drawn (default 0)")
+    how.add_argument("--patience", type=float, default=600.0, metavar="S", help="for a move of --program (default 600)")
+    where = parser.add_argument_group("where")
+    where.add_argument("--output", type=Path, required=True, metavar="DIR", help="results and records; goes on there")
+    where.add_argument(
+        "--gpus", default="", metavar="0,1", help="GPU numbers, or cpu (default: every GPU, else the CPU)"
+    )
+    where.add_argument(
+        "--cpu-streams", type=games_at_once, default=0, metavar="N", help="processes on a CPU (default: cores)"
+    )
+    where.add_argument(
+        "--parallel-games", type=games_at_once, default=0, metavar="G", help="games at once in each process"
+    )
+    add_precision(parser)
+
+
+def _size(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d{1,2})(?:x(\d{1,2}))?", text)
+    size = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not all(MIN_LENGTH <= side <= MAX_LENGTH for side in size):
+        raise argparse.ArgumentTypeError(
+            f"must be a size from {MIN_LENGTH} to {MAX_LENGTH}, as in 9 or 13x9, not {text!r}"
+        )
+    return size
+
+
+def _rules(text: str) -> Rules:
+    try:
+        return Rules.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _komi(text: str) -> float:
+    if not re.fullmatch(r"-?\d{1,3}(\.[05]0*)?", text) or abs(float(text)) > MAX_KOMI:
+        raise argparse.ArgumentTypeError(f"must be a whole or half number up to {MAX_KOMI:g}, not {text!r}")
+    return float(text)
+
+
+def _test(text: str) -> SequentialTest:
+    try:
+        low, high = (float(part) for part in text.split(","))
+        return SequentialTest(low, high)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be two numbers as in 0,20, not {text!r} ({error})") from None
 
 
 def run(options: argparse.Namespace) -> int:
     """Play; returns the exit code."""
     try:
-        first, second = (network_of(model) for model in options.models)
-        if first == second:
-            raise ValueError("a match needs two different networks")
-        text = config_of(options.config, MATCH.text)
-        with explained(options.config):
-            length = parse_match(text).init.longest_side
-        score, as_black = Score(), Score()
-
-        def take(game: FinishedGame) -> None:
-            points = points_of(game, first)
-            score.add(points)
-            if game.order.black == first:
-                as_black.add(points)
-
-        orders = (_order(number, options.seed, text, first, second, length) for number in range(options.games))
-        play_into_folder(orders, options, take)
+        return _run(options)
     except BrokenPipeError:  # whoever reads has enough: no fault to be told (`common.pipes`)
         raise
-    except (ConfigError, OSError, ValueError) as error:
+    except (ConfigError, DeviceError, LedgerError, OSError, PlayerError, TextError, ValueError) as error:
         sys.stderr.write(f"match: {error}\n")
         return 1
-    if score.games:
-        say(f"{first.name} against {second.name}: {score.describe()}")
-        say(f"of these with Black: {as_black.wins} won, {as_black.draws} drawn, {as_black.losses} lost")
+
+
+def _run(options: argparse.Namespace) -> int:
+    setup = setup_of(options)
+    streams = plan_streams(options.gpus, options.cpu_streams, options.parallel_games, gpu_count(options.gpus))
+    ledger = Ledger(options.output, _description(options, setup))
+    progress = _Progress(setup.names, options.sprt)
+    for result in ledger.results:
+        progress.add(result)
+    if progress.score.games:
+        say(f"{options.output} has {progress.score.games} games already: {progress.score.describe()}")
+    played = {result.number for result in ledger.results}
+    numbers = _numbers(played, options.games)
+
+    def take(result: MatchResult) -> None:
+        ledger.add(result)
+        progress.add(result)
+        progress.report_now_and_then()
+
+    if not progress.is_decided and len(played) < options.games:
+        with StopSignals() as signals:
+            workers = MatchWorkers(streams, setup, numbers)
+            signals.last_act = workers.kill
+            _stop_at_once_on(signals.now, workers.kill)
+            workers.run(take, lambda: not (signals.finish.is_set() or progress.is_decided))
+    progress.report()
     return 0
 
 
-def _order(number: int, seed: int, text: str, first: Network, second: Network, length: int) -> GameOrder:
-    """Game ``number``: the first network is Black in even ones, and always bot 0 of the configuration."""
-    swapped = number % 2 == 1
-    return GameOrder(
-        seed=game_seed(seed, number),
-        kind=MATCH,
-        config=text,
-        black=second if swapped else first,
-        white=first if swapped else second,
-        length=length,
-        bots=(1, 0) if swapped else (0, 1),
+def setup_of(options: argparse.Namespace) -> MatchSetup:
+    """What a process needs to know, checked.
+
+    Raises:
+        ConfigError, OpeningError, OSError, TextError, ValueError: what cannot be played, and why.
+    """
+    networks = [network_of(model) for model in options.models]
+    if len(networks) != (1 if options.program else 2):
+        raise ValueError("give two networks by --models, or one with --program")
+    text = config_of(options.config, MATCH.text) if options.config else base_text(MATCH.text)
+    with explained(options.config or Path(f"{MATCH.text}.cfg")):
+        config = parse_match(text, overrides=",".join(options.override))
+    if len(networks) == 2 and networks[0] == networks[1] and config.bots[0] == config.bots[1]:
+        raise ValueError("both players are alike: give two networks, or settings that differ, as in maxVisits1 = 200")
+    given = Given(options.size, options.rules, options.komi)
+    records = read_openings(options.openings, options.opening_length, given) if options.openings else ()
+    openings = Openings(config, given, records, options.seed)
+    if options.program:
+        _check_rules(openings, config)
+    return MatchSetup(
+        first=networks[0],
+        second=networks[1] if len(networks) == 2 else None,
+        program=options.program,
+        names=tuple(options.names) if options.names else _names(networks, options.program),
+        config=config,
+        openings=openings,
+        opening_moves=options.policy_moves,
+        seed=options.seed,
+        precision=options.use_fp16 or Precision.FASTEST,
+        patience_s=options.patience,
+        memory=TREE_MEMORY,
     )
+
+
+def _names(networks: list[Network], program: str | None) -> tuple[str, str]:
+    first = networks[0].name
+    second = networks[1].name if len(networks) == 2 else Path((program or "").split()[0]).name
+    return (first, second) if first != second else (f"{first}-A", f"{second}-B")
+
+
+def _check_rules(openings: Openings, config: MatchConfig) -> None:
+    """A program ends a game by two passes, which territory scoring does not."""
+    scorings = {start.rules.scoring for start in openings.records}
+    if not openings.records:
+        scorings = {openings.given.rules.scoring} if openings.given.rules else set(config.init.scoring_rules)
+    if Scoring.TERRITORY in scorings:
+        raise ValueError("games against a program are played under area scoring: give --rules, as in tromp-taylor")
+
+
+def _numbers(played: set[int], games: int) -> Iterator[int]:
+    """Of the games that are left, lowest first."""
+    return (number for number in range(games) if number not in played)
+
+
+def _description(options: argparse.Namespace, setup: MatchSetup) -> dict[str, Any]:
+    """What makes a match this one and no other; its number of games and where it is played do not."""
+    networks = [setup.first] if setup.second is None else [setup.first, setup.second]
+    return {
+        "players": list(setup.names),
+        "networks": [RANDOM_MODEL if each.path is None else sum_of(each.path)[0] for each in networks],
+        "program": setup.program,
+        "config": setup.config.to_text().splitlines(),
+        "size": options.size,
+        "rules": None if options.rules is None else options.rules.to_json(komi=False),
+        "komi": options.komi,
+        "openings": hashlib.sha256(repr(setup.openings.records).encode()).hexdigest() if options.openings else None,
+        "policy_moves": setup.opening_moves,
+        "seed": setup.seed,
+        "precision": setup.precision.value,
+    }
+
+
+def _stop_at_once_on(event: threading.Event, act: Callable[[], None]) -> None:
+    def wait() -> None:
+        event.wait()
+        act()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+class _Progress:
+    """The score so far, said now and then."""
+
+    def __init__(self, names: tuple[str, str], test: SequentialTest | None) -> None:
+        self.score = Score()
+        self._as_black = Score()
+        self._names, self._test = names, test
+        self._seconds = [0.0, 0.0]
+        self._moves = 0
+        self._said = time.monotonic()
+
+    @property
+    def is_decided(self) -> bool:
+        """The test has."""
+        return self._test is not None and self._test.verdict(self.score) is not None
+
+    def add(self, result: MatchResult) -> None:
+        """Count a game."""
+        self.score.add(result.number, result.points)
+        if result.first_is_black:
+            self._as_black.add(result.number, result.points)
+        self._moves += result.moves
+        self._seconds = [before + now for before, now in zip(self._seconds, result.seconds, strict=True)]
+
+    def report_now_and_then(self) -> None:
+        """A line, unless there was one just before."""
+        if time.monotonic() - self._said >= REPORT_EVERY_S:
+            self._said = time.monotonic()
+            say(f"{self.score.games} games: {self.score.describe()}")
+
+    def report(self) -> None:
+        """All there is to say."""
+        if not self.score.games:
+            return
+        first, second = self._names
+        say(f"{first} against {second}, {self.score.games} games: {self.score.describe()}")
+        if self._as_black.games:
+            say(f"of these with Black: {self._as_black.describe()}")
+        thought = ", ".join(
+            f"{name} {seconds / max(self._moves / 2, 1):.3f} s"
+            for name, seconds in zip(self._names, self._seconds, strict=True)
+        )
+        say(f"{self._moves / self.score.games:.1f} moves a game; time per move: {thought}")
+        if self._test is not None:
+            say(self._test.describe(self.score))

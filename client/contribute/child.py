@@ -7,8 +7,6 @@ function as the server's before it is spooled, so a fault of this machine is fou
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import threading
 import time
 from collections import deque
@@ -17,12 +15,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from client.contribute.devices import Stream
 from client.contribute.messages import Discarded, Failed, FromChild, Job, Progress, Report, Spooled, Stop, Want
 from client.contribute.spool import Spool, SpoolError
-from client.contribute.stopping import STOP_SIGNALS
 from client.contribute.uploads import upload_parts
+from client.devices import Stream
 from client.networks import Network, evaluator_loader
+from client.processes import begin_child
 from common.precision import Precision
 
 if TYPE_CHECKING:  # the playing code is slow to import and the parent, which imports this module, does not need it
@@ -45,10 +43,7 @@ class ChildSettings:
 
 def child_main(pipe: Connection, stream: Stream, settings: ChildSettings) -> None:
     """Entry point of the process."""
-    ignore_stop_signals()
-    if stream.core is not None and hasattr(os, "sched_setaffinity"):
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, {stream.core})
+    begin_child(stream.core)
     player = Player(pipe, stream, settings)
     try:
         player.play()
@@ -57,14 +52,6 @@ def child_main(pipe: Connection, stream: Stream, settings: ChildSettings) -> Non
         raise
     finally:
         pipe.close()
-
-
-def ignore_stop_signals() -> None:
-    """Ctrl-C and a service manager's SIGTERM reach the whole group: the parent alone decides, and tells by the pipe."""
-    for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):  # held back since before the process began, see `client.contribute.streams`
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 class Player:

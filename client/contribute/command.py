@@ -23,7 +23,6 @@ import requests
 from client.contribute.api import ServerApi
 from client.contribute.child import ChildSettings
 from client.contribute.console import LastingConsole, Totals, VolunteerConsole
-from client.contribute.devices import CPU, DeviceError, Stream, plan_streams
 from client.contribute.downloads import NetworkCache
 from client.contribute.errors import OutageError, ServerError
 from client.contribute.folder import FolderInUseError, sole_use
@@ -40,13 +39,13 @@ from client.contribute.settings import (
     prepare_data_directory,
 )
 from client.contribute.spool import Spool
-from client.contribute.stopping import StopSignals
 from client.contribute.streams import StreamGroup, StreamProcess
 from client.contribute.tasks import TaskFetcher, Wish
 from client.contribute.uploader import Uploader
 from client.contribute.uploads import UPLOAD_KINDS
 from client.contribute.warmup import ensure_compiled
-from common.interrupts import interrupts_end_the_program
+from client.devices import DeviceError, Stream, gpu_count, plan_streams
+from client.stopping import StopSignals
 
 __all__ = ["add_arguments", "run"]
 
@@ -64,9 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     console = VolunteerConsole(LastingConsole(file=sys.stdout))
     try:
         settings = load_settings(arguments)
-        streams = plan_streams(
-            settings.gpus, settings.cpu_streams, settings.games_per_stream, _gpu_count(settings.gpus)
-        )
+        streams = plan_streams(settings.gpus, settings.cpu_streams, settings.games_per_stream, gpu_count(settings.gpus))
         prepare_data_directory(settings.data_directory)
     except (SettingsError, DeviceError) as error:
         console.line(str(error))
@@ -303,13 +300,3 @@ class Contributor:
         self._gave_up = self._gave_up or reason
         self._stop_asking.set()
         self._stop_sending.set()
-
-
-def _gpu_count(gpus: str) -> int:
-    """GPUs that torch sees; torch, which is slow to import, is asked only if the answer matters."""
-    if gpus.strip().lower() == CPU:
-        return 0
-    with interrupts_end_the_program():
-        import torch
-
-    return int(torch.cuda.device_count())

@@ -94,7 +94,7 @@ OPTIONS: Final = (
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """What the contribute command needs to know; ``gpus`` is as typed (see `client.contribute.devices`)."""
+    """What the contribute command needs to know; ``gpus`` is as typed (see `client.devices`)."""
 
     server_url: str
     username: str

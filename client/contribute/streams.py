@@ -8,30 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import math
-import multiprocessing
 import multiprocessing.connection
-import multiprocessing.resource_tracker
 import pickle
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Final
 
 from client.contribute.child import ChildSettings, child_main
-from client.contribute.devices import Stream
 from client.contribute.messages import Failed, FromChild, FromParent, Stop
-from client.contribute.stopping import STOP_SIGNALS
+from client.devices import Stream
+from client.processes import start_child
 
 MAX_FAILURES: Final = 3
 FAILURE_WINDOW_S: Final = 600.0
 RETRY_START_S: Final = 30.0
 KILL_WAIT_S: Final = 5.0
-
-_CONTEXT: Final = multiprocessing.get_context("spawn")
 
 
 @dataclass
@@ -168,31 +163,4 @@ class StreamGroup:
 
 
 def _start(stream: Stream, settings: ChildSettings) -> tuple[BaseProcess, Connection]:
-    ours, theirs = _CONTEXT.Pipe()
-    process = _CONTEXT.Process(
-        target=child_main, args=(theirs, stream, settings), name=f"tengen {stream.name}", daemon=True
-    )
-    try:
-        with _stop_signals_held_back():
-            process.start()
-    except BaseException:
-        ours.close()
-        raise
-    finally:
-        theirs.close()
-    return process, ours
-
-
-@contextlib.contextmanager
-def _stop_signals_held_back() -> Iterator[None]:
-    """A process started meanwhile gets no SIGINT or SIGTERM until it is ready to ignore them; ours come afterwards."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    # Started by the first process otherwise, and then it lets the signals through again.
-    multiprocessing.resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return start_child(child_main, (stream, settings), stream.name)

@@ -22,7 +22,7 @@ from nets.evaluation.trial import Bounds, End, Ending
 
 if TYPE_CHECKING:  # a trial's child needs neither
     from client.contribute.child import ChildSettings
-    from client.contribute.devices import Stream
+    from client.devices import Stream
 
 MARKS = "TENGEN_TEST_MARKS"
 """Names the folder in which every process that runs one of these backends leaves a file with its number."""

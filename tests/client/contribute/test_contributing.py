@@ -15,10 +15,10 @@ from rich.console import Console
 
 from client.contribute import command
 from client.contribute.console import VolunteerConsole
-from client.contribute.devices import Stream
 from client.contribute.messages import Activity, FromChild, Progress, Spooled
 from client.contribute.settings import add_arguments, load_settings
 from client.contribute.spool import Spool
+from client.devices import Stream
 from tests.client.contribute.answers import SERVER, Answering, Answers, taken
 from tests.client.contribute.test_sending import RUN
 

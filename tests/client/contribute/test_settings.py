@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from client.contribute import command
-from client.contribute.devices import DeviceError, plan_streams
 from client.contribute.settings import (
     ClientSettings,
     SettingsError,
@@ -16,6 +15,7 @@ from client.contribute.settings import (
     load_settings,
     prepare_data_directory,
 )
+from client.devices import DeviceError, plan_streams
 from common.precision import Precision
 
 LOGIN = ["--username", "u", "--password", "p"]

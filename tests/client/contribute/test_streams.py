@@ -16,9 +16,9 @@ import pytest
 from client import __main__ as program
 from client.contribute import streams
 from client.contribute.child import ChildSettings, Player
-from client.contribute.devices import Stream
 from client.contribute.messages import Failed, FromChild, Job, Spooled, Want
 from client.contribute.streams import StreamGroup, StreamProcess
+from client.devices import Stream
 
 WITHIN_S = 60.0
 

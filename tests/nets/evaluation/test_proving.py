@@ -20,7 +20,7 @@ import pytest
 
 from client.contribute import streams
 from client.contribute.child import ChildSettings
-from client.contribute.devices import Stream
+from client.devices import Stream
 from client.contribute.messages import Failed, FromChild, Job, Spooled, Want
 from client.contribute.streams import StreamGroup, StreamProcess
 from client.contribute.warmup import TINY

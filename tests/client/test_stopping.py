@@ -231,7 +231,7 @@ def test_a_second_client_in_the_folder_is_refused(server: Server, tmp_path: Path
 
 STUCK = """
 import os, signal, sys, threading, time
-from client.contribute.stopping import StopSignals
+from client.stopping import StopSignals
 with StopSignals() as stops:
     print("ready", flush=True)
     {wait}
@@ -263,7 +263,7 @@ def test_the_second_signal_ends_a_program_that_is_stuck(wait: str) -> None:
 
 def test_the_handlers_are_put_back() -> None:
     code = (
-        "import signal; from client.contribute.stopping import StopSignals\n"
+        "import signal; from client.stopping import StopSignals\n"
         "with StopSignals() as stops: pass\n"
         "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
         "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n"

@@ -11,6 +11,8 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
+from common.interrupts import interrupts_end_the_program
+
 CPU: Final = "cpu"
 GAMES_PER_CPU_STREAM: Final = 64
 GAMES_PER_GPU_STREAM: Final = 256
@@ -79,3 +81,13 @@ def _cpu_streams(cpu_streams: int, games_per_stream: int) -> list[Stream]:
     count = cpu_streams or len(cores)
     games = games_per_stream or GAMES_PER_CPU_STREAM
     return [Stream(f"cpu{i}", CPU, 1, cores[i] if i < len(cores) else None, games) for i in range(count)]
+
+
+def gpu_count(gpus: str) -> int:
+    """GPUs that torch sees; torch, which is slow to import, is asked only if the answer matters."""
+    if gpus.strip().lower() == CPU:
+        return 0
+    with interrupts_end_the_program():
+        import torch
+
+    return int(torch.cuda.device_count())

@@ -1,0 +1,135 @@
+"""The folder of a match: what is played, and every finished game, on disk before the next line is said.
+
+``match.json`` says what is played, ``results.jsonl`` one game a line, ``games.sgfs`` its record. A game counts once its
+line is whole; whatever a killed process left after that is cut off, and the game is played again. So a match that was
+stopped goes on where it was, by the same command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from common import json_text
+from common.files import write_whole
+from common.text_files import read_json_object
+
+_DESCRIPTION: Final = "match.json"
+_RESULTS: Final = "results.jsonl"
+_GAMES: Final = "games.sgfs"
+_END: Final = "record_end"
+"""Where in the file of records that of a line's game ends, bytes."""
+
+
+class LedgerError(ValueError):
+    """The folder holds something else; the text says what and what to do."""
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """A finished game."""
+
+    number: int  # games 2k and 2k + 1 share their opening, colours swapped
+    first_is_black: bool
+    points: float  # of the first player: 1, ½ or 0
+    result: str  # as in the record: B+R, W+3.5, 0, Void, or stopped+ who was ahead
+    moves: int
+    seconds: tuple[float, float]  # that the first and the second player thought
+    sgf: str  # one line
+
+
+class Ledger:
+    """The finished games of one match.
+
+    Args:
+        directory: made if it does not exist.
+        description: what is played; equal, or the folder is another match's.
+
+    Raises:
+        LedgerError: the folder is another match's, or damaged in the middle.
+        TextError: its description is no text.
+        OSError: it cannot be read or written.
+    """
+
+    def __init__(self, directory: Path, description: Mapping[str, Any]) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
+        self._agree(json.loads(json.dumps(description)))
+        self.results: list[MatchResult] = []
+        self._sizes = dict.fromkeys((_RESULTS, _GAMES), 0)
+        for result, ends in self._read():
+            self.results.append(result)
+            self._sizes = ends
+
+    def add(self, result: MatchResult) -> None:
+        """Write a game; it is on disk when this returns."""
+        fields = asdict(result)
+        record = fields.pop("sgf") + "\n"
+        self._append(_GAMES, record)
+        self._append(_RESULTS, json.dumps({**fields, _END: self._sizes[_GAMES]}) + "\n")
+        self.results.append(result)
+
+    def _agree(self, description: dict[str, Any]) -> None:
+        path = self._directory / _DESCRIPTION
+        if not path.exists():
+            if any((self._directory / name).exists() for name in (_RESULTS, _GAMES)):
+                raise LedgerError(f"{self._directory} has games but no {_DESCRIPTION}: name another --output")
+            write_whole(path, json.dumps(description, indent=1).encode() + b"\n")
+            return
+        before = read_json_object(path)
+        other = sorted(key for key in before.keys() | description.keys() if before.get(key) != description.get(key))
+        if other:
+            told = "; ".join(
+                f"{key}: {_short(before.get(key))} there, {_short(description.get(key))} here" for key in other
+            )
+            raise LedgerError(f"{self._directory} holds another match ({told}): name another --output")
+
+    def _read(self) -> Iterator[tuple[MatchResult, dict[str, int]]]:
+        """Whole games in order, each with the sizes of both files after it."""
+        games, lines = (
+            path.read_bytes() if (path := self._directory / name).exists() else b"" for name in (_GAMES, _RESULTS)
+        )
+        begin, end = 0, 0
+        for number, line in enumerate(lines.splitlines(keepends=True), start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                result, until = _read_line(line, games, begin)
+            except (KeyError, TypeError, ValueError) as error:
+                where = f"{self._directory / _RESULTS}, line {number}"
+                raise LedgerError(f"{where}, is damaged ({error}): name another --output") from None
+            begin, end = until, end + len(line)
+            yield result, {_RESULTS: end, _GAMES: begin}
+
+    def _append(self, name: str, text: str) -> None:
+        data, size = text.encode(), self._sizes[name]
+        path = self._directory / name
+        with path.open("r+b" if path.exists() else "wb") as file:
+            file.truncate(size)  # what a killed process has left
+            file.seek(size)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        self._sizes[name] = size + len(data)
+
+
+def _read_line(line: bytes, games: bytes, begin: int) -> tuple[MatchResult, int]:
+    """A game from its line and the records, of which its own starts at ``begin``; and where that ends.
+
+    KeyError, TypeError and ValueError for whatever is wrong with it.
+    """
+    fields = json_text.loads(line.decode())
+    end = int(fields.pop(_END))
+    if not begin < end <= len(games):
+        raise ValueError(f"its record is not in {_GAMES}")
+    first, second = fields.pop("seconds")
+    return MatchResult(**fields, seconds=(first, second), sgf=games[begin:end].decode().rstrip("\n")), end
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

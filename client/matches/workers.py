@@ -1,0 +1,186 @@
+"""The processes of a match: one per stream, each with a hall of tables; the parent gives out the games.
+
+A match goes on where it stopped, so a process that fails ends it, with its reason, and nothing is tried twice here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing.connection
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import TYPE_CHECKING, Final
+
+from client.devices import Stream
+from client.matches.ledger import MatchResult
+from client.matches.openings import Openings
+from client.matches.players import Player, PlayerError
+from client.networks import Network
+from client.processes import begin_child, start_child
+from common.parameters import MatchConfig
+from common.precision import Precision
+
+if TYPE_CHECKING:  # the playing code is slow to import and the parent does not need it
+    from client.matches.net_player import NetPlayer
+
+KILL_WAIT_S: Final = 5.0
+_POLL_S: Final = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchSetup:
+    """All that a process needs to know; plain data."""
+
+    first: Network
+    second: Network | None  # None: the program plays
+    program: str | None
+    names: tuple[str, str]
+    config: MatchConfig
+    openings: Openings
+    opening_moves: int  # drawn from the first network's policy
+    seed: int
+    precision: Precision
+    patience_s: float  # for an answer of the program
+    memory: float  # bytes for the trees of a player in a process
+
+
+@dataclass(frozen=True)
+class _Wants:
+    """A process has a free table."""
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """A process cannot go on."""
+
+    text: str
+
+
+def players_of(setup: MatchSetup, stream: Stream) -> tuple[NetPlayer, Player]:
+    """The two players of a process; PlayerError if one cannot be made."""
+    from client.engine.queries import Queries, capacity_within
+    from client.matches.net_player import NetPlayer
+    from client.matches.programs import ProgramPlayer
+    from client.networks import evaluator_loader
+
+    def net_player(seat: int, network: Network) -> NetPlayer:
+        search = setup.config.bots[seat]
+        capacity = min(search.max_visits, capacity_within(setup.memory, stream.games))
+        load = evaluator_loader(stream.device, stream.threads, setup.precision)
+        queries = Queries(network, load, slots=stream.games, leaves=search.num_search_threads, capacity=capacity)
+        return NetPlayer(setup.names[seat], queries, search, setup.config.match)
+
+    first = net_player(0, setup.first)
+    if setup.second is not None:
+        return first, net_player(1, setup.second)
+    assert setup.program is not None
+    return first, ProgramPlayer(setup.program, setup.names[1], setup.patience_s)
+
+
+def worker_main(pipe: Connection, stream: Stream, setup: MatchSetup) -> None:
+    """Entry point of a process: plays what the parent gives until it says that there is no more."""
+    begin_child(stream.core)
+    players: tuple[Player, ...] = ()
+    try:
+        from client.matches.net_player import PolicyOpenings
+        from client.matches.playing import Beginnings, Hall
+
+        players = players_of(setup, stream)
+        first, second = players
+        openings: Beginnings = setup.openings
+        if setup.opening_moves:
+            openings = PolicyOpenings(first, setup.openings, setup.opening_moves, setup.seed)
+        hall = Hall(
+            (first, second),
+            openings,
+            tables=stream.games,
+            seed=setup.seed,
+            max_moves=setup.config.match.max_moves_per_game,
+        )
+
+        def source() -> int | None:
+            pipe.send(_Wants())
+            answer: int | None = pipe.recv()
+            return answer
+
+        hall.play(source, pipe.send)
+    except (EOFError, OSError):  # the parent is gone, or has had enough
+        pass
+    except PlayerError as error:
+        with contextlib.suppress(OSError):
+            pipe.send(_Failed(str(error)))
+    except Exception as error:
+        with contextlib.suppress(OSError):
+            pipe.send(_Failed(f"{type(error).__name__}: {error}"))
+    finally:
+        for player in players:
+            player.close()
+        pipe.close()
+
+
+class MatchWorkers:
+    """All processes of a match.
+
+    Args:
+        streams: one process each.
+        setup: what is played.
+        numbers: of the games to play, in order.
+    """
+
+    def __init__(self, streams: Sequence[Stream], setup: MatchSetup, numbers: Iterator[int]) -> None:
+        self._numbers = numbers
+        self._children: dict[Connection, tuple[Stream, BaseProcess]] = {}
+        self.games_running = 0
+        try:
+            for stream in streams:
+                process, pipe = start_child(worker_main, (stream, setup), stream.name)
+                self._children[pipe] = stream, process
+        except BaseException:
+            self.kill()
+            raise
+
+    def run(self, take: Callable[[MatchResult], None], may_begin: Callable[[], bool]) -> None:
+        """Play until there is no game left, or none may begin and those that run are over.
+
+        Raises:
+            PlayerError: a process cannot go on; the others are ended.
+        """
+        try:
+            while self._children:
+                for pipe in multiprocessing.connection.wait(list(self._children), _POLL_S):
+                    assert isinstance(pipe, Connection)
+                    self._hear(pipe, take, may_begin)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End what is left."""
+        for pipe, (_, process) in self._children.items():
+            process.kill()
+            process.join(KILL_WAIT_S)
+            pipe.close()
+        self._children.clear()
+
+    def _hear(self, pipe: Connection, take: Callable[[MatchResult], None], may_begin: Callable[[], bool]) -> None:
+        stream, process = self._children[pipe]
+        try:
+            message = pipe.recv()
+        except (EOFError, OSError):
+            process.join(KILL_WAIT_S)
+            pipe.close()
+            del self._children[pipe]
+            if process.exitcode != 0:
+                raise PlayerError(f"{stream.name} ended unexpectedly (exit code {process.exitcode})") from None
+            return
+        if isinstance(message, _Failed):
+            raise PlayerError(f"{stream.name}: {message.text}")
+        if isinstance(message, MatchResult):
+            self.games_running -= 1
+            take(message)
+        else:
+            number = next(self._numbers, None) if may_begin() else None
+            self.games_running += number is not None
+            with contextlib.suppress(OSError):  # it has ended, and the next reading will tell
+                pipe.send(number)
