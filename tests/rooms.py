@@ -53,7 +53,7 @@ FLOORS: Final[dict[str, list[set[str]]]] = {
         {"networks"},
         {"gates"},
         {"jobs"},
-        {"games", "processes"},
+        {"games"},
         {"ratings", "training"},
         {"upkeep", "web"},
         {"urls"},

@@ -22,7 +22,7 @@ from client.engine.analysis_engine import AnalysisEngine
 from client.engine.analysis_lines import lines_of
 from client.engine.analysis_settings import AnalysisSettings, SettingsReader
 from client.engine.input_queue import InputQueue
-from client.engine.queries import Queries, capacity_within
+from client.engine.queries import Queries, cache_of, capacity_within
 from client.networks import Network, evaluator_loader, network_of
 from common import config_text
 from common.arguments import seed, threads, whole
@@ -159,7 +159,8 @@ def _queries(network: Network, options: argparse.Namespace, reader: SettingsRead
         f"{settings.tree_memory:g} is full"
     )
     leaves = reader.config.search.num_search_threads
-    return Queries(network, load, slots=slots, leaves=leaves, capacity=capacity)
+    cache = cache_of(settings.cache_power)
+    return Queries(network, load, slots=slots, leaves=leaves, capacity=capacity, cache=cache)
 
 
 def _facts_of(network: Network, options: argparse.Namespace, settings: AnalysisSettings) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from client.engine.gtp.session import SLOTS, Session
 from client.engine.gtp.settings import Parameters
 from client.engine.gtp.table import commands_of
 from client.engine.input_queue import InputQueue
-from client.engine.queries import Queries, capacity_within
+from client.engine.queries import Queries, cache_of, capacity_within
 from client.networks import Loader, Network, evaluator_loader, network_of
 from common import config_text
 from common.arguments import seed, threads
@@ -120,7 +120,8 @@ def _queries(network: Network, options: argparse.Namespace, parameters: Paramete
     load = evaluator_loader(options.device, options.threads, options.use_fp16 or settings.use_fp16)
     capacity = capacity_within(settings.tree_memory * 1e9, SLOTS)
     leaves = parameters.config.search.num_search_threads
-    return Queries(network, _announced(load), slots=SLOTS, leaves=leaves, capacity=capacity)
+    cache = cache_of(settings.cache_power)
+    return Queries(network, _announced(load), slots=SLOTS, leaves=leaves, capacity=capacity, cache=cache)
 
 
 def _announced(load: Loader) -> Loader:

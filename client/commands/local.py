@@ -59,10 +59,11 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
         "--threads", type=threads, default=1, metavar="T", help="threads of a CPU evaluator (default 1)"
     )
     add_precision(parser)
-    _add_cache(parser)
+    add_cache(parser)
 
 
-def _add_cache(parser: argparse.ArgumentParser) -> None:
+def add_cache(parser: argparse.ArgumentParser) -> None:
+    """The options of the evaluation cache."""
     parser.add_argument(
         "--cache-mib",
         type=whole(0, MOST_CACHE_MIB),
@@ -76,6 +77,11 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
         default=GAMES_CACHE.form.name.lower(),
         help="situation: as KataGo does, whatever the moves before; more is found, and games depend on each other",
     )
+
+
+def cache_settings(options: argparse.Namespace) -> CacheSettings:
+    """What the options of `add_cache` say."""
+    return CacheSettings(CacheForm[options.cache_by.upper()], options.cache_mib << 20)
 
 
 def config_of(path: Path, kind: TextKind) -> str:
@@ -142,7 +148,7 @@ def play_into_folder(
                     load=evaluator_loader(options.device, options.threads, options.use_fp16),
                     control=control,
                     stats=stats,
-                    cache=CacheSettings(CacheForm[options.cache_by.upper()], options.cache_mib << 20),
+                    cache=cache_settings(options),
                     until_empty=True,
                 )
             finally:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from client.commands.local import add_precision, config_of, explained, say
+from client.commands.local import add_cache, add_precision, cache_settings, config_of, explained, say
 from client.devices import DeviceError, gpu_count, plan_streams
 from client.games.kinds import MATCH
 from client.matches.ledger import Ledger, LedgerError, MatchResult
@@ -100,6 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--parallel-games", type=games_at_once, default=0, metavar="G", help="games at once in each process"
     )
     add_precision(parser)
+    add_cache(parser)
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -202,6 +203,7 @@ def setup_of(options: argparse.Namespace) -> MatchSetup:
         precision=options.use_fp16 or Precision.FASTEST,
         patience_s=options.patience,
         memory=TREE_MEMORY,
+        cache=cache_settings(options),
     )
 
 
@@ -240,6 +242,7 @@ def _description(options: argparse.Namespace, setup: MatchSetup) -> dict[str, An
         "policy_moves": setup.opening_moves,
         "seed": setup.seed,
         "precision": setup.precision.value,
+        "cache_by": options.cache_by,
     }
 
 

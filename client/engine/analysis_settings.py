@@ -53,6 +53,7 @@ class AnalysisSettings:
     log_search: Annotated[bool, Key("logSearchInfo", BOOLEAN)] = False
     use_fp16: Annotated[Precision, Key("useFP16", choice(Precision))] = Precision.FASTEST
     device: Annotated[str, Key("device", TEXT)] = "cpu"  # or cuda with a number
+    cache_power: Annotated[int, Key("nnCacheSizePowerOfTwo", integer(-1, 48))] = 16  # entries; -1: no cache
     tree_memory: Annotated[float, Key("treeMemoryGB", number(0.01, 1e4))] = 4.0  # of all trees of an edge together
 
 

@@ -24,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from client.networks import Loader, Network
+from client.search.cache import NO_CACHE, CacheForm, CacheSettings
 from client.search.guidance import NO_GUIDANCE, Guidance
 from client.search.limits import LEAST_TIMED_PLAYOUTS, Limits
 from client.search.pool import SearchPool, SearchResult
@@ -40,6 +41,15 @@ from nets.evaluation.batch import Evaluator
 NO_LIMITS: Final = Limits()
 NODE_BYTES: Final = 2900
 """Memory of one node of a tree for the largest board, ownership included (client.search.tree)."""
+
+
+CACHE_BYTES: Final = 2 << 30
+"""The most that an engine's cache takes, whatever number of entries it is told."""
+
+
+def cache_of(power: int) -> CacheSettings:
+    """An engine's cache of 2^``power`` evaluations, none if that is negative, answering as KataGo's (search.md 13)."""
+    return NO_CACHE if power < 0 else CacheSettings(CacheForm.SITUATION, CACHE_BYTES, 1 << power)
 
 
 def capacity_within(memory: float, slots: int) -> int:
@@ -61,6 +71,7 @@ class Query:
     line: Hashable = None  # keeps the tree for the next query of the same name; None: nothing is kept
     priority: int = 0  # higher ones begin first, then earlier ones
     ownership: bool = False  # whether reports may tell it
+    symmetry_salt: int = 0  # of `SearchPool.start`
 
     @property
     def edge(self) -> int:
@@ -182,6 +193,7 @@ class Queries:
         slots: how many positions of one edge are searched at once; others wait.
         leaves: how many leaves of one search are evaluated at once; `use_leaves` changes it.
         capacity: most visits of a tree; a search that is allowed more ends there.
+        cache: of evaluations, for each kind of tree.
         clock: seconds; tests give their own.
     """
 
@@ -193,11 +205,13 @@ class Queries:
         slots: int,
         leaves: int,
         capacity: int,
+        cache: CacheSettings = NO_CACHE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.network = network
         self._load = load
         self._slots, self._leaves, self._capacity = slots, leaves, capacity
+        self._cache = cache
         self._clock = clock
         self._evaluators: dict[int, Evaluator] = {}
         self._trees: dict[_Kind, _Trees] = {}
@@ -328,11 +342,12 @@ class Queries:
                 self._empty(trees, slot)
 
     def forget_all(self) -> None:
-        """Drop every tree in which no search runs, with its memory where all of a pool go."""
+        """Drop every tree in which no search runs, with its memory where all of a pool go, and evaluations kept."""
         for trees in self._trees.values():
             for slot, each in enumerate(trees.slots):
                 if each.ticket is None:
                     self._empty(trees, slot)
+            trees.pool.clear_cache()
         self._forget_idle_pools()
 
     def close(self) -> None:
@@ -390,6 +405,7 @@ class Queries:
             first_turn=query.game.start.first_turn,
             keep_tree=True,
             guidance=query.guidance,
+            symmetry_salt=query.symmetry_salt,
         )
         ticket.kept_visits = trees.pool.visits(slot)
         return True
@@ -409,6 +425,7 @@ class Queries:
                 max_visits=self._capacity,
                 leaves=self._leaves,
                 ownership=query.ownership,
+                cache=self._cache,
             )
             self._trees[kind] = _Trees(pool, [_Slot() for _ in range(self._slots)], Reporter(pool))
         return self._trees[kind]

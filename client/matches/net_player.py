@@ -9,12 +9,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from client.engine.queries import Limits, Queries, Query, Ticket
-from client.games.chance import search_seed
+from client.engine.queries import Queries, Query, Ticket
+from client.games.chance import search_seed, symmetry_salt
 from client.games.decided import first_resignation_turn, should_resign
 from client.games.playing import Purpose
 from client.matches.openings import Openings
 from client.matches.players import Decision, PlayerError
+from client.search.limits import Limits, limits_of
 from client.search.parameters import to_record
 from common.go.game import Game
 from common.go.points import WHITE, point_of
@@ -68,8 +69,9 @@ class NetPlayer:
             parameters=self._record,
             seed=search_seed(seat.seed, game.turn, Purpose.TURN),
             draw_white_wins=search.draw_equivalent_wins_for_white,
-            limits=Limits(visits=search.max_visits, playouts=search.max_playouts, seconds=search.max_time),
+            limits=limits_of(search),
             line=table,
+            symmetry_salt=symmetry_salt(seat.seed),
         )
         self._tables[self.queries.ask(query)] = table
 

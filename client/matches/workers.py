@@ -24,6 +24,7 @@ from common.precision import Precision
 
 if TYPE_CHECKING:  # the playing code is slow to import and the parent does not need it
     from client.matches.net_player import NetPlayer
+    from client.search.cache import CacheSettings
 
 KILL_WAIT_S: Final = 5.0
 _POLL_S: Final = 0.2
@@ -44,6 +45,7 @@ class MatchSetup:
     precision: Precision
     patience_s: float  # for an answer of the program
     memory: float  # bytes for the trees of a player in a process
+    cache: CacheSettings
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,14 @@ def players_of(setup: MatchSetup, stream: Stream) -> tuple[NetPlayer, Player]:
         search = setup.config.bots[seat]
         capacity = min(search.max_visits, capacity_within(setup.memory, stream.games))
         load = evaluator_loader(stream.device, stream.threads, setup.precision)
-        queries = Queries(network, load, slots=stream.games, leaves=search.num_search_threads, capacity=capacity)
+        queries = Queries(
+            network,
+            load,
+            slots=stream.games,
+            leaves=search.num_search_threads,
+            capacity=capacity,
+            cache=setup.cache,
+        )
         return NetPlayer(setup.names[seat], queries, search, setup.config.match)
 
     first = net_player(0, setup.first)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from client.commands import gtp, versus
+from client.commands import gtp, match
 from client.commands import selfplay as command
 from common.arguments import MAX_COUNT, positive, seed, threads, whole
 
@@ -36,14 +36,14 @@ def test_the_bounds_themselves_are_taken() -> None:
 
 
 SELFPLAY = ("--model", "random", "--config", "c", "--output", "o", "--games", "1")
-VERSUS = ("--model", "random", "--config", "c", "--engine", "gnugo")
+MATCH = ("--models", "random", "--program", "gnugo", "--games", "1", "--output", "o")
 
 
 @pytest.mark.parametrize(
     ("declare", "words", "options"),
     [
         (command.add_arguments, SELFPLAY, "--games --parallel-games --threads --seed --length"),
-        (versus.add_arguments, VERSUS, "--games --parallel-games --threads --seed --size --visits"),
+        (match.add_arguments, MATCH, "--games --parallel-games --cpu-streams --seed --opening-length --policy-moves"),
         (gtp.add_arguments, ("--model", "random"), "--threads --seed"),
     ],
 )

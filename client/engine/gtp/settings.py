@@ -54,6 +54,7 @@ class GtpSettings(ThinkingParameters):
     rules: Annotated[Rules, Key("rules", Kind(Rules.parse, lambda rules: rules.to_short()))] = _DEFAULT_RULES
     use_fp16: Annotated[Precision, Key("useFP16", choice(Precision))] = Precision.FASTEST
     tree_memory: Annotated[float, Key("treeMemoryGB", number(0.01, 1e4))] = 2.0  # of all trees of a board size
+    cache_power: Annotated[int, Key("nnCacheSizePowerOfTwo", integer(-1, 48))] = 16  # entries; -1: no cache
     prevent_cleanup_phase: Annotated[bool, Key("preventCleanupPhase", BOOLEAN)] = True
     assume_black_moves_are_handicap: Annotated[bool, Key("assumeMultipleStartingBlackMovesAreHandicap", BOOLEAN)] = True
     ogs_chat: Annotated[bool, Key("ogsChatToStderr", BOOLEAN)] = False

@@ -1,74 +1,20 @@
-"""Matches: scores with their errors, resignation, alternating colours, and the commands that play into a folder."""
+"""The commands that play on this machine: folders of self-play, matches, and what is said of texts that do not hold."""
 
 from __future__ import annotations
 
 import argparse
-import math
 import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from client.commands import local, match
 from client.commands import selfplay as command
-from client.commands.match import Score, elo
 from common.rows import read_npz
-from common.sgf import read, read_all
+from common.sgf import read_all
 from tests.client.games.evaluators import OpinionatedEvaluator
-from tests.client.games.games import NET, OTHER, match_text, orders, play, selfplay_text
-from tests.client.search.scripted import Answer, ScriptedEvaluator
-
-
-def test_scores_and_their_errors() -> None:
-    score = Score(wins=60, draws=20, losses=20)
-    assert score.share == pytest.approx(0.7)
-    # 61 wins, 20 draws, 21 losses: mean 71/102, mean square 66/102
-    assert score.standard_error == pytest.approx(math.sqrt((66 / 102 - (71 / 102) ** 2) / 102))
-    assert "60 won, 20 drawn, 20 lost: 70.0 ± 4.0 %, Elo +147" in score.describe()
-    assert elo(0.5) == 0
-    assert elo(1.0) == math.inf
-    assert elo(10 / 11) == pytest.approx(400)
-
-
-class OneSided(ScriptedEvaluator):
-    """Believes that Black, whose first stone it sees, wins or loses for certain."""
-
-    def __init__(self, length: int, black_wins: float) -> None:
-        def answer(planes: Any, global_inputs: Any, symmetry: int) -> Answer:
-            is_black = global_inputs[5] < 0  # komi is positive for White
-            wins = black_wins if is_black else -black_wins
-            return Answer(policy=np.zeros(length * length + 1, np.float32), win_loss=wins, score_stdev=1.0)
-
-        super().__init__(length, answer)
-
-    pass_alive_suicide = False
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.mark.parametrize(("black_wins", "result"), [(0.97, "B+R"), (-0.97, "W+R")])
-def test_who_sees_no_hope_resigns(black_wins: float, result: str) -> None:
-    text = match_text(bSizes=7, resignThreshold=-0.9, resignConsecTurns=3, komiMean=7, komiStdev=0)
-    game = play(orders(1, text, NET, OTHER), load=lambda network, length: OneSided(length, black_wins))[0]
-    record = read(game.sgf)
-    assert record.result == result
-    assert game.facts.resigned
-    assert game.facts.winner == result[0]
-    assert game.facts.score == 0
-    # on 49 points resignation begins with the searched move 10 (from 0); the loser's own move has to come
-    first = 11 if result == "W+R" else 12
-    assert game.facts.game_length == first
-    assert len(record.moves) == first - 1
-    assert record.resignation is not None
-
-
-def test_nobody_resigns_where_that_is_off() -> None:
-    text = match_text(bSizes=4, allowResignation=False)
-    game = play(orders(1, text, NET, OTHER), load=lambda network, length: OneSided(length, 0.97))[0]
-    assert not game.facts.resigned
+from tests.client.games.games import match_text, selfplay_text
 
 
 def options_of(module: Any, *words: object) -> argparse.Namespace:
@@ -110,36 +56,20 @@ def test_the_selfplay_command_fills_a_folder(tmp_path: Path, capsys: pytest.Capt
     assert "_" not in tdata.name
 
 
-@pytest.mark.usefixtures("no_net")
-def test_the_match_command_prints_a_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = tmp_path / "tiny.cfg"
-    config.write_text(match_text())
-    file = tmp_path / "a-net.bin.gz"
-    file.write_bytes(b"")
-    words = ("--models", file, "random", "--config", config, "--games", 6, "--output", tmp_path / "games")
-    assert match.run(options_of(match, *words)) == 0
-    printed = capsys.readouterr().out
-    assert "a-net against random: " in printed
-    (sgfs,) = (tmp_path / "games" / "sgfs").glob("*.sgfs")
-    games = list(read_all(sgfs.read_bytes()))
-    assert sorted(game.black_name for game in games) == ["a-net"] * 3 + ["random"] * 3
-    won = sum((game.result or "").startswith("B" if game.black_name == "a-net" else "W") for game in games)
-    assert f"{won} won" in printed
-    assert not (tmp_path / "games" / "tdata").exists()
-
-
 @pytest.mark.parametrize(
     ("module", "words", "message"),
     [
         (command, ("--model", "nowhere.bin.gz"), "there is no network file nowhere.bin.gz"),
-        (match, ("--models", "random", "random"), "two different networks"),
+        (match, ("--models", "random", "random"), "both players are alike: give two networks, or settings that differ"),
+        (match, ("--models", "random"), "give two networks by --models, or one with --program"),
+        (match, ("--models", "nowhere.bin.gz", "random"), "there is no network file nowhere.bin.gz"),
     ],
 )
 def test_what_cannot_be_played_is_told(
     module: Any, words: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "tiny.cfg"
-    config.write_text(selfplay_text())
+    config.write_text(selfplay_text() if module is command else match_text())
     rest = ("--config", config, "--games", 1, "--output", tmp_path / "games")
     assert module.run(options_of(module, *words, *rest)) == 1
     assert message in capsys.readouterr().err

@@ -20,10 +20,10 @@ import pytest
 
 from client.contribute import streams
 from client.contribute.child import ChildSettings
-from client.devices import Stream
 from client.contribute.messages import Failed, FromChild, Job, Spooled, Want
 from client.contribute.streams import StreamGroup, StreamProcess
 from client.contribute.warmup import TINY
+from client.devices import Stream
 from common import wire
 from common.config_text import overlay
 from common.parameters import default_text

@@ -1,0 +1,134 @@
+"""``client match`` as a whole: its processes, its folder, and that it goes on where it was stopped."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from client.commands import match
+from common.sgf import read_all
+
+TEXT = """
+bSizes = 5,6
+bSizeRelProbs = 1,1
+koRules = POSITIONAL
+scoringRules = AREA
+komiMean = 4.5
+maxVisits = 12
+maxVisits1 = 2
+maxMovesPerGame = 30
+allowResignation = false
+"""
+PASSES = (
+    "import sys\nfor line in sys.stdin:\n    print('= pass' if 'genmove' in line else '=', end='\\n\\n', flush=True)\n"
+)
+
+
+def options_of(folder: Path, *words: object) -> argparse.Namespace:
+    config = folder / "match.cfg"
+    config.write_text(TEXT)
+    parser = argparse.ArgumentParser()
+    match.add_arguments(parser)
+    rest = (
+        "--config",
+        config,
+        "--output",
+        folder / "games",
+        "--gpus",
+        "cpu",
+        "--cpu-streams",
+        1,
+        "--parallel-games",
+        4,
+    )
+    return parser.parse_args([str(word) for word in (*words, *rest)])
+
+
+def results_in(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "games" / "results.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.e2e
+def test_a_match_of_two_settings_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--models", "random", "random", "--seed", 3, "--names", "many", "few")
+    assert match.run(options_of(tmp_path, *words, "--games", 4)) == 0
+    first = (tmp_path / "games" / "results.jsonl").read_bytes()
+    assert len(first.splitlines()) == 4
+    assert match.run(options_of(tmp_path, *words, "--games", 8)) == 0
+    printed = capsys.readouterr().out
+    assert f"{tmp_path / 'games'} has 4 games already" in printed
+    assert "many against few, 8 games: " in printed
+    assert (tmp_path / "games" / "results.jsonl").read_bytes().startswith(first)
+    results = results_in(tmp_path)
+    assert sorted(int(str(each["number"])) for each in results) == list(range(8))
+    games = list(read_all((tmp_path / "games" / "games.sgfs").read_bytes()))
+    for each, game in zip(results, games, strict=True):
+        black = "many" if each["first_is_black"] else "few"
+        assert game.black_name == black
+        assert game.result == each["result"]
+    sizes = {int(str(each["number"])) // 2: set() for each in results}
+    for each, game in zip(results, games, strict=True):
+        sizes[int(str(each["number"])) // 2].add(game.x_size)
+    assert all(len(found) == 1 for found in sizes.values())
+    # nothing is left to play
+    assert match.run(options_of(tmp_path, *words, "--games", 8)) == 0
+    assert len(results_in(tmp_path)) == 8
+    assert match.run(options_of(tmp_path, *words, "--games", 8, "--komi", "0.5")) == 1
+    assert "holds another match (komi: null there, 0.5 here)" in capsys.readouterr().err
+
+
+@pytest.mark.e2e
+def test_a_match_against_a_program_is_stopped_by_its_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who only passes loses every game, and a sequential test says so long before all are played."""
+    script = tmp_path / "passes.py"
+    script.write_text(PASSES)
+    program = shlex.join([sys.executable, str(script)])
+    words = ("--models", "random", "--program", program, "--games", 400, "--sprt", "0,200", "--size", 5)
+    assert match.run(options_of(tmp_path, *words, "--rules", "tromp-taylor", "--policy-moves", 2)) == 0
+    printed = capsys.readouterr().out
+    assert "Elo +200 accepted" in printed
+    results = results_in(tmp_path)
+    assert 20 <= len(results) < 200
+    assert {each["points"] for each in results} == {1.0}
+    openings = {game.moves[:2] for game in read_all((tmp_path / "games" / "games.sgfs").read_bytes())}
+    assert len(openings) > 5
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--program", "/nowhere/gnugo"), "cannot be started"),
+        (("--program", shlex.join([sys.executable, "-c", "pass"])), "ended"),
+        (("--program", "gnugo", "--rules", "japanese"), "games against a program are played under area scoring"),
+    ],
+)
+def test_programs_that_cannot_play_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    assert match.run(options_of(tmp_path, "--models", "random", *words, "--games", 2)) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_openings_are_read_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "openings").mkdir()
+    words = ("--models", "random", "random", "--games", 2, "--openings", tmp_path / "openings")
+    assert match.run(options_of(tmp_path, *words)) == 1
+    assert "holds no game in SGF" in capsys.readouterr().err
+    (tmp_path / "openings" / "bad.sgf").write_text("(;GM[1]SZ[5];B[aa];W[aa])")
+    assert match.run(options_of(tmp_path, *words)) == 1
+    assert "bad.sgf: " in capsys.readouterr().err
+    (tmp_path / "openings" / "bad.sgf").write_text("(;GM[1]SZ[5]KM[2.5];B[aa];W[bb];B[cc])")
+    (tmp_path / "openings" / "more.sgf").write_text("(;GM[1]SZ[7]KM[2.5];B[aa])")
+    setup = match.setup_of(options_of(tmp_path, *words, "--opening-length", 2, "--komi", "6.5"))
+    starts = [setup.openings.start_of(pair) for pair in range(3)]
+    assert [(start.x_size, len(start.moves), start.rules.komi) for start in starts] == [
+        (5, 2, 6.5),
+        (7, 1, 6.5),
+        (5, 2, 6.5),
+    ]
