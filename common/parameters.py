@@ -33,6 +33,7 @@ from common.parameter_kinds import Key, integer, number_text
 
 __all__ = [
     "IS_MISSING",
+    "PASSED_OVER",
     "PLAYABLE",
     "ConfigError",
     "EngineConfig",
@@ -49,7 +50,6 @@ __all__ = [
     "default_text",
     "engine_entries",
     "keys_of",
-    "parse_engine",
     "parse_match",
     "parse_selfplay",
     "read_engine",
@@ -130,12 +130,22 @@ ENGINE_ROOT_OPTIMISM: Final = 0.2
 REFUSED_KEYS: Final = ("startPosesFromSgfDir", "startPosesProb", "hintPosesDir", "hintPosesProb")
 """Keys that name files of the machine that plays; never taken from a text."""
 
-_IGNORED: Final = re.compile(
-    r"nn(?:Cache|MutexPool|MaxBatch|RandSeed)\w*|num(?:NNServerThreads|Games|GameThreads)\w*|log\w*"
-    r"|(?:cuda|trt|opencl|eigen|metal)\w*|dataBoardLen|inputsVersion|maxDataQueueSize|maxRowsPerTrainFile"
-    r"|firstFileRandMinProp|switchNetsMidGame|homeDataDir|nodeTableShardsPowerOfTwo"
-)
-"""Keys of processes, devices, threads and logs: the volunteer's business, passed over without a warning."""
+PASSED_OVER: Final[Mapping[str, str]] = {
+    r"nn(?:Cache|MutexPool|MaxBatch|RandSeed)\w*|(?:cuda|trt|opencl|eigen|metal)\w*|numNNServerThreads\w*": (
+        "how a program uses its devices and memory is its volunteer's business"
+    ),
+    r"num(?:Games|GameThreads)\w*|log\w*|homeDataDir": "how many games run, and what is logged, is the command's",
+    r"botName|nnModelFile|numBots|includeBots|secondaryBots|extraPairs\w*": "who plays is the command's",
+    r"dataBoardLen|inputsVersion": "the run says them beside the text",
+    r"maxDataQueueSize|maxRowsPerTrainFile|firstFileRandMinProp": "rows are sent game by game",
+    r"switchNetsMidGame": "a game is played by the nets of its job to its end",
+    r"nodeTableShardsPowerOfTwo": "a tree is searched by one thread, and its table is whole",
+    r"reanalyze\w+": "of reanalysis, which useReanalyze turns on",
+    r"startPoses(?:LoadProb|SgfExcludes|TurnWeightLambda)": "of start positions from files, which no text may name",
+}
+"""Keys without a meaning here, as patterns, and why; they are passed over without a warning."""
+
+_PASSED_OVER: Final = re.compile("|".join(PASSED_OVER))
 
 TextKind = Literal["selfplay", "gating"]
 
@@ -242,35 +252,15 @@ def read_engine(kind: type[_Parameters], *layers: Mapping[str, Entry]) -> Engine
     reader.finish()
     assert search is not None
     assert settings is not None
+    if "rootPolicyOptimism" not in entries:  # silence means another thing to an engine than under a server
+        optimism = min(search.policy_optimism, ENGINE_ROOT_OPTIMISM)
+        search = dataclasses.replace(search, root_policy_optimism=optimism)
     return EngineConfig(search=search, settings=settings, warnings=reader.warnings(), unknown=tuple(reader.unknown()))
 
 
 def engine_entries(name: str) -> dict[str, Entry]:
     """The entries of the engine text ``name``.cfg that comes with the project."""
     return config_text.parse((CONFIGS / f"{name}.cfg").read_text(encoding="utf-8"))
-
-
-def parse_engine(kind: type[_Parameters], *, overrides: str = "") -> tuple[SearchParameters, _Parameters]:
-    """Settings of an engine for people: the shipped text with ``overrides`` over it.
-
-    Args:
-        kind: a class of settings beside the search's, whose fields carry a `Key`.
-        overrides: ``key=value,key=value``.
-
-    Raises:
-        ConfigError: as `parse_selfplay`; an unknown key is an error here, as nobody would read a warning.
-    """
-    reader = _Reader(engine_entries("gtp") | config_text.parse_overrides(overrides))
-    search = reader.read(SearchParameters, bot=0)
-    settings = reader.read(kind)
-    reader.check_playable(PLAYABLE)
-    reader.finish(refuse_unknown=True)
-    assert search is not None
-    assert settings is not None
-    if "rootPolicyOptimism" not in reader.entries:  # silence means another thing to an engine than under a server
-        optimism = min(search.policy_optimism, ENGINE_ROOT_OPTIMISM)
-        search = dataclasses.replace(search, root_policy_optimism=optimism)
-    return search, settings
 
 
 def default_text(kind: TextKind, boards: Literal["7x7", "9-19"]) -> str:
@@ -447,7 +437,7 @@ class _Reader:
         return [
             key
             for key in self.entries
-            if key not in self._used and not _IGNORED.fullmatch(key) and key not in REFUSED_KEYS
+            if key not in self._used and not _PASSED_OVER.fullmatch(key) and key not in REFUSED_KEYS
         ]
 
     def _meant(self, key: str) -> str:

@@ -64,7 +64,7 @@ def has_ban(state: np.void, history: np.void) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def turned(point: int, symmetry: int, x_size: int, y_size: int) -> int:
+def turned_point(point: int, symmetry: int, x_size: int, y_size: int) -> int:
     """Where ``symmetry`` of the board (codes of `common.go.symmetry`) takes a point; a square if it transposes."""
     x = point % STRIDE - 1
     y = point // STRIDE - 1
@@ -87,7 +87,7 @@ def maps_to_itself(state: np.void, symmetry: int) -> bool:
     for y in range(y_size):
         for x in range(x_size):
             point = point_at(x, y)
-            other = turned(point, symmetry, x_size, y_size)
+            other = turned_point(point, symmetry, x_size, y_size)
             if (
                 state["colour"][point] != state["colour"][other]
                 or state["ko_blocked"][point] != state["ko_blocked"][other]
@@ -121,7 +121,7 @@ def keep_one_of_each_orbit(
             if avoid_until[position] > 0 or not candidates[position]:
                 continue
             for symmetry in range(1, NUM_SYMMETRIES):
-                other: Any = turned(point_at(x, y), symmetry, x_size, y_size)
+                other: Any = turned_point(point_at(x, y), symmetry, x_size, y_size)
                 image = (other // STRIDE - 1) * length + other % STRIDE - 1
                 if symmetric >> symmetry & 1 and image != position:
                     candidates[image] = False

@@ -15,19 +15,23 @@ from common.go.rules import Ko, Scoring, Tax
 from common.parameter_kinds import Key, integer
 from common.parameters import (
     CONFIGS,
+    EngineConfig,
     GameInitParameters,
     MatchParameters,
     SearchParameters,
     SelfplayParameters,
     TextKind,
+    ThinkingParameters,
     base_text,
     completed,
     default_text,
+    engine_entries,
     keys_of,
-    parse_engine,
     parse_match,
     parse_selfplay,
+    read_engine,
 )
+from tests import ROOT
 
 SELFPLAY = default_text("selfplay", "9-19")
 MATCH = default_text("gating", "9-19")
@@ -206,22 +210,24 @@ def test_the_clock_rules_no_game_of_selfplay() -> None:
     assert parse_match(with_changes(MATCH, maxTime1="2.5")).bots[1].max_time == 2.5
 
 
-def test_silence_that_means_something_unplayable_is_refused_too() -> None:
-    silent = with_changes(SELFPLAY, rootEndingBonusPoints=None)
-    key = "rootEndingBonusPoints"
-    message = f"{key} is not given, and its default 0.5 is not supported yet; write {key} = 0"
-    with pytest.raises(ConfigError, match=re.escape(message)):
-        parse_selfplay(silent)
+@dataclass(frozen=True)
+class EngineSettings:
+    """What some engine adds to the search's parameters."""
+
+    answer: Annotated[int, Key("answer", integer(0, 100))] = 42
+
+
+def engine(overrides: str) -> EngineConfig[EngineSettings]:
+    return read_engine(EngineSettings, engine_entries("gtp"), config_text.parse_overrides(overrides))
 
 
 def test_optimism_at_the_root_where_a_text_is_silent() -> None:
     assert parse_selfplay(with_changes(SELFPLAY, policyOptimism="1", rootPolicyOptimism=None)).search == (
         parse_selfplay(with_changes(SELFPLAY, policyOptimism="1", rootPolicyOptimism="0")).search
     )
-    for overrides, root in (("", 0.0), ("policyOptimism=1", 0.2), ("policyOptimism=0.1", 0.1)):
-        assert parse_engine(EngineSettings, overrides=overrides)[0].root_policy_optimism == root
-    overrides = "policyOptimism=1,rootPolicyOptimism=0.7"
-    assert parse_engine(EngineSettings, overrides=overrides)[0].root_policy_optimism == 0.7
+    for overrides, root in (("", 0.2), ("policyOptimism=0", 0.0), ("policyOptimism=0.1", 0.1)):
+        assert engine(overrides).search.root_policy_optimism == root
+    assert engine("policyOptimism=1,rootPolicyOptimism=0.7").search.root_policy_optimism == 0.7
 
 
 def test_the_player_of_an_advantage() -> None:
@@ -329,22 +335,12 @@ def test_the_table_of_keys(group: type[Any]) -> None:
         assert field == snake, "a field is its key in snake case"
 
 
-@dataclass(frozen=True)
-class EngineSettings:
-    """What some engine adds to the search's parameters."""
-
-    answer: Annotated[int, Key("answer", integer(0, 100))] = 42
-
-
 def test_settings_of_an_engine() -> None:
-    search, engine = parse_engine(EngineSettings, overrides="maxVisits=33,answer=7")
-    assert (search.max_visits, engine.answer) == (33, 7)
-    assert (search.cpuct_exploration_log, search.dynamic_score_utility_factor) == (0.45, 0.3)
-    assert parse_engine(EngineSettings)[1].answer == 42
-    with pytest.raises(ConfigError, match=r"^override: unknown key question$"):
-        parse_engine(EngineSettings, overrides="question=1")
-    with pytest.raises(ConfigError, match="override: antiMirror = true is not supported yet"):
-        parse_engine(EngineSettings, overrides="antiMirror=true")
+    config = engine("maxVisits=33,answer=7")
+    assert (config.search.max_visits, config.settings.answer) == (33, 7)
+    assert (config.search.cpuct_exploration_log, config.search.dynamic_score_utility_factor) == (0.45, 0.3)
+    assert engine("").settings.answer == 42
+    assert engine("question=1").unknown == ("question",)
 
 
 @pytest.mark.parametrize("boards", ["7x7", "9-19"])
@@ -378,3 +374,72 @@ def test_changes_are_checked_in_their_own_lines() -> None:
         completed("selfplay", "maxVisits = many\nmaxVisit = 5\nhandicapProb = 1\nstartPosesProb = 1\n")
     found = [line.partition(":")[0] for line in str(caught.value).splitlines()]
     assert found == ["line 2", "line 1", "line 3", "line 4"]
+
+
+SEARCH_KEYS = re.findall(
+    r"\w+",
+    """
+maxVisits maxPlayouts maxTime maxVisitsPondering maxPlayoutsPondering maxTimePondering lagBuffer
+winLossUtilityFactor staticScoreUtilityFactor dynamicScoreUtilityFactor dynamicScoreCenterZeroWeight
+dynamicScoreCenterScale noResultUtilityForWhite drawEquivalentWinsForWhite cpuctExploration cpuctExplorationLog
+cpuctExplorationBase cpuctUtilityStdevPrior cpuctUtilityStdevPriorWeight cpuctUtilityStdevScale fpuReductionMax
+fpuLossProp fpuParentWeightByVisitedPolicy fpuParentWeightByVisitedPolicyPow fpuParentWeight rootFpuReductionMax
+rootFpuLossProp valueWeightExponent useNoisePruning noisePruneUtilityScale noisePruningCap useUncertainty
+uncertaintyCoeff uncertaintyExponent uncertaintyMaxWeight useGraphSearch graphSearchRepBound
+graphSearchCatchUpLeakProb policyOptimism rootPolicyOptimism rootNoiseEnabled
+rootDirichletNoiseTotalConcentration rootDirichletNoiseWeight rootPolicyTemperatureEarly rootPolicyTemperature
+rootNumSymmetriesToSample rootSymmetryPruning rootDesiredPerChildVisitsCoeff chosenMoveTemperatureEarly
+chosenMoveTemperature chosenMoveTemperatureHalflife chosenMoveTemperatureOnlyBelowProb chosenMoveSubtract
+chosenMovePrune useLcbForSelection lcbStdevs minVisitPropForLCB useNonBuggyLcb rootEndingBonusPoints
+rootPruneUselessMoves conservativePass fillDameBeforePass enablePassingHacks enableMorePassingHacks
+wideRootNoise ignorePreRootHistory ignoreAllHistory subtreeValueBiasFactor subtreeValueBiasWeightExponent
+subtreeValueBiasFreeProp nnPolicyTemperature playoutDoublingAdvantage playoutDoublingAdvantagePla
+numVirtualLossesPerThread numSearchThreads minPlayoutsPerThread searchFactorAfterOnePass
+searchFactorAfterTwoPass searchFactorWhenWinning searchFactorWhenWinningThreshold treeReuseCarryOverTimeFactor
+overallocateTimeFactor midgameTimeFactor midgameTurnPeakTime endgameTurnTimeDecay obviousMovesTimeFactor
+obviousMovesPolicyEntropyTolerance obviousMovesPolicySurpriseTolerance futileVisitsThreshold antiMirror
+""",
+)
+"""All keys of the table in search.md 15 but nodeTableShardsPowerOfTwo, which divides a table that we have not."""
+
+
+def test_every_key_of_a_search_is_played() -> None:
+    known = {key.name for kind in (SearchParameters, ThinkingParameters) for key in keys_of(kind).values()}
+    assert set(SEARCH_KEYS) <= known
+    assert not set(SEARCH_KEYS) & parameters.PLAYABLE.keys()
+
+
+def test_every_key_of_the_specification_has_its_place() -> None:
+    """Read, refused or passed over with a reason: the names in the tables of search.md 15 and selfplay.md 12."""
+    spec = ROOT / "docs" / "spec"
+    tables = (spec / "search.md").read_text(encoding="utf-8").partition("## 15.")[2].partition("## 16.")[0]
+    tables += (spec / "selfplay.md").read_text(encoding="utf-8").partition("## 12.")[2]
+    first_cells = "\n".join(line.split("|")[1] for line in tables.splitlines() if line.startswith("| "))
+    names = set(re.findall(r"(?<![\w…])[a-z]+[A-Z]\w*", first_cells))
+    assert len(names) > 150
+    classes = (SearchParameters, ThinkingParameters, GameInitParameters, SelfplayParameters, MatchParameters)
+    known = {name for kind in classes for key in keys_of(kind).values() for name in (key.name, key.old_name)}
+    rest = names - known - set(parameters.REFUSED_KEYS)
+    assert {
+        name for name in rest if not any(re.fullmatch(pattern, name) for pattern in parameters.PASSED_OVER)
+    } == set()
+    assert all(parameters.PASSED_OVER.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("selfplay", {"static_score_utility_factor": 0.05, "cpuct_exploration_log": 0.28, "root_noise_enabled": True}),
+        ("gating", {"cpuct_utility_stdev_scale": 0.85, "use_uncertainty": True, "subtree_value_bias_factor": 0.45}),
+    ],
+)
+def test_the_texts_of_today(name: Any, columns: dict[str, object]) -> None:
+    """A few values of each column of search.md 15; the texts lie over the paper's, and every key of them holds."""
+    change = (CONFIGS / f"{name}_today.cfg").read_text(encoding="utf-8")
+    whole, taken = completed(name, change)
+    assert taken > 20
+    config = parse_selfplay(whole) if name == "selfplay" else parse_match(whole)
+    search = config.search if isinstance(config, parameters.SelfplayConfig) else config.bots[1]
+    assert config.warnings == ()
+    assert search.use_graph_search
+    assert {field: getattr(search, field) for field in columns} == columns

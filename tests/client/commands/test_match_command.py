@@ -71,7 +71,7 @@ def test_a_match_of_two_settings_goes_on_where_it_was(tmp_path: Path, capsys: py
         black = "many" if each["first_is_black"] else "few"
         assert game.black_name == black
         assert game.result == each["result"]
-    sizes = {int(str(each["number"])) // 2: set() for each in results}
+    sizes: dict[int, set[int]] = {int(str(each["number"])) // 2: set() for each in results}
     for each, game in zip(results, games, strict=True):
         sizes[int(str(each["number"])) // 2].add(game.x_size)
     assert all(len(found) == 1 for found in sizes.values())
