@@ -76,12 +76,15 @@ def test_bfloat16_keeps_to_its_bounds(kind: str) -> None:
     assert_within(found, BFLOAT16, BFLOAT16_SCORE)
     chosen = list(records("rawnet_nets"))[::EVERY]
     attention = [record for record in chosen if record["net"].startswith("b7c96h3tfrs")]
-    if kind == "torch":  # in OpenVINO it may end the process
+    others = [record for record in chosen if record not in attention]
+    if kind == "torch":
         compared, found = compare(attention, made, "")
         assert compared > 5
         assert_within(found, BFLOAT16_ATTENTION, BFLOAT16_ATTENTION_SCORE)
-    compared, found = compare([record for record in chosen if record not in attention], made, "")
-    assert compared > 25
+    else:  # OpenVINO ends the process over nets with attention where the processor has units for matrices
+        others = [record for record in others if "tf" not in record["net"]]
+    compared, found = compare(others, made, "")
+    assert compared > 15
     assert_within(found, BFLOAT16, BFLOAT16_SCORE)
 
 
