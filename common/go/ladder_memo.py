@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NUM_POINTS, STRIDE, WHITE
-from common.go.zobrist import STONE_KEYS
+from common.go.zobrist import STONE_KEYS, split_mix_64
 from common.kernels import njit
 
 _SETS: Final = 4096
@@ -34,8 +34,10 @@ _STONES: Final = (1 << _AREA_SHIFT) - 1
 _ONE: Final = np.uint64(1)
 _HALF: Final = np.uint64(32)
 _SET_BITS: Final = np.uint64(_SETS - 1)
-_SIZE_KEY: Final = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number with bits everywhere (2**64 over the golden ratio): multiples of it differ in all bits."""
+_MOST_TOLD: Final = 63
+"""Liberties that a key tells apart."""
+_WORD: Final = np.uint64(64)
+_SIZE_KEYS: Final = split_mix_64(0x51E, STRIDE * STRIDE)
 
 LADDER_MEMO: Final = np.dtype(
     [
@@ -97,7 +99,9 @@ def _beside(board: Any, point: int) -> Any:
         near = point + offset
         head = heads[near]
         if head != 0:
-            total += STONE_KEYS[board["colour"][near], near] * np.uint64(2 * board["chain_liberties"][head] + 1)
+            key = STONE_KEYS[board["colour"][near], near]
+            shift = np.uint64(min(board["chain_liberties"][head], _MOST_TOLD))
+            total ^= (key << shift) | (key >> (_WORD - shift))
     return total
 
 
@@ -110,13 +114,13 @@ def search_key(board: Any, head: int, memo: Any) -> Any:
     """
     colour = board["colour"]
     owner = colour[head]
-    key = _SIZE_KEY * np.uint64(memo["size"])
+    key = _SIZE_KEYS[memo["size"]]
     stone = head
     for _ in range(board["chain_size"][head]):
-        key += STONE_KEYS[owner, stone] + _beside(board, stone)
+        key ^= STONE_KEYS[owner, stone] ^ _beside(board, stone)
         for offset in NEIGHBOURS:
             if colour[stone + offset] == EMPTY:
-                key += _beside(board, stone + offset)
+                key ^= _beside(board, stone + offset)
         stone = board["chain_next"][stone]
     return key ^ (key >> _HALF)
 

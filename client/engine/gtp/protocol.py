@@ -133,15 +133,15 @@ class _Answering:
         """Run a command: to its end, unless it answers with a stream that can be interrupted."""
         try:
             answer = command(words)
-            if isinstance(answer, str):
-                self.say("=", answer)
-                return
-            first = next(answer.lines, None)
+            first = None if isinstance(answer, str) else next(answer.lines, None)
         except GtpError as refusal:
             self.say("?", str(refusal))
             return
         except Exception as error:
             self.say("?", f"internal error: {_told(error)}")
+            return
+        if isinstance(answer, str):
+            self.say("=", answer)
             return
         self._stream = answer
         if answer.is_list:

@@ -199,7 +199,8 @@ def as_lizzie_reads(line: str) -> list[Told]:
                 rest = words[index + 1 :]
                 told.pv = rest[: rest.index("pvVisits")] if "pvVisits" in rest else rest
                 break
-            told.numbers[words[index]] = float(words[index + 1])
+            if words[index] != "isSymmetryOf":
+                told.numbers[words[index]] = float(words[index + 1])
             index += 2
         found.append(told)
     return found
