@@ -54,6 +54,10 @@ class NetPlayer:
         self._seats: dict[int, _Seat] = {}
         self._tables: dict[Ticket, int] = {}  # of the searches that run
 
+    def warm_up(self, start: GameStart) -> None:
+        """Load the network, compile the search, and let the backend settle on its shapes."""
+        self.raw_policy(Game(start), 0)
+
     def begin(self, table: int, game: Game, seed: int) -> None:
         """Forget what was searched at this table."""
         self.queries.forget(table)

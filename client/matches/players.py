@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from common.go.game import Game
+from common.go.start import GameStart
 
 
 class PlayerError(RuntimeError):
@@ -30,6 +31,13 @@ class Player(Protocol):
     """One side of a match, at all tables of a process."""
 
     name: str
+
+    def warm_up(self, start: GameStart) -> None:
+        """Do what takes long at the first move, so that it counts to nobody's time; games will begin like ``start``.
+
+        Raises:
+            PlayerError: the player cannot play.
+        """
 
     def begin(self, table: int, game: Game, seed: int) -> None:
         """A game begins at ``table``, perhaps after moves of an opening; ``seed`` is of all that is drawn in it."""

@@ -19,6 +19,7 @@ from typing import Final
 from client.matches.players import Decision, PlayerError
 from common.go.game import Game
 from common.go.points import BLACK, WHITE, from_vertex, to_vertex
+from common.go.start import GameStart
 
 COLOURS: Final = {BLACK: "black", WHITE: "white"}
 _SET_RULES: Final = "kata-set-rules"
@@ -128,6 +129,10 @@ class ProgramPlayer:
         self._due: dict[int, tuple[float, int]] = {}  # by table: when it began to think, its colour
         self._answers: queue.SimpleQueue[tuple[int, Future[str]]] = queue.SimpleQueue()
         self._sizes: dict[int, tuple[int, int]] = {}  # of the board, by table
+
+    def warm_up(self, start: GameStart) -> None:
+        """Start the program of the first table."""
+        self._programs.setdefault(0, GtpProgram(self._command, self._patience_s))
 
     def begin(self, table: int, game: Game, seed: int) -> None:
         """Tell a program all of a game that GTP can say."""

@@ -101,6 +101,9 @@ def worker_main(pipe: Connection, stream: Stream, setup: MatchSetup) -> None:
         openings: Beginnings = setup.openings
         if setup.opening_moves:
             openings = PolicyOpenings(first, setup.openings, setup.opening_moves, setup.seed)
+        start = setup.openings.start_of(0)
+        for player in players:
+            player.warm_up(start)
         hall = Hall(
             (first, second),
             openings,
@@ -141,6 +144,7 @@ class MatchWorkers:
     def __init__(self, streams: Sequence[Stream], setup: MatchSetup, numbers: Iterator[int]) -> None:
         self._numbers = numbers
         self._children: dict[Connection, tuple[Stream, BaseProcess]] = {}
+        self._dismissed: set[Connection] = set()  # told that there is no more to play
         self.games_running = 0
         try:
             for stream in streams:
@@ -178,9 +182,9 @@ class MatchWorkers:
             message = pipe.recv()
         except (EOFError, OSError):
             process.join(KILL_WAIT_S)
-            pipe.close()
             del self._children[pipe]
-            if process.exitcode != 0:
+            pipe.close()
+            if pipe not in self._dismissed:
                 raise PlayerError(f"{stream.name} ended unexpectedly (exit code {process.exitcode})") from None
             return
         if isinstance(message, _Failed):
@@ -191,5 +195,7 @@ class MatchWorkers:
         else:
             number = next(self._numbers, None) if may_begin() else None
             self.games_running += number is not None
+            if number is None:
+                self._dismissed.add(pipe)
             with contextlib.suppress(OSError):  # it has ended, and the next reading will tell
                 pipe.send(number)

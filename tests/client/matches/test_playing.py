@@ -40,6 +40,9 @@ class ScriptedPlayer:
     games: dict[int, Game] = field(default_factory=dict)
     _due: list[tuple[int, Decision]] = field(default_factory=list)
 
+    def warm_up(self, start: GameStart) -> None:
+        pass
+
     def begin(self, table: int, game: Game, seed: int) -> None:
         assert table not in self.games
         self.games[table] = game.copy()
