@@ -170,7 +170,7 @@ class MatchWorkers:
 
     def kill(self) -> None:
         """End what is left."""
-        for pipe, (_, process) in self._children.items():
+        for pipe, (_, process) in list(self._children.items()):  # a signal's thread may end them at the same time
             process.kill()
             process.join(KILL_WAIT_S)
             pipe.close()
@@ -182,7 +182,7 @@ class MatchWorkers:
             message = pipe.recv()
         except (EOFError, OSError):
             process.join(KILL_WAIT_S)
-            del self._children[pipe]
+            self._children.pop(pipe, None)
             pipe.close()
             if pipe not in self._dismissed:
                 raise PlayerError(f"{stream.name} ended unexpectedly (exit code {process.exitcode})") from None
