@@ -14,28 +14,26 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
+from client.commands.engine_options import LOADING, add_engine_options, facts_of, layers_of, log, tell_warnings
 from client.commands.local import add_precision
 from client.engine.analysis_engine import AnalysisEngine
 from client.engine.analysis_lines import lines_of
-from client.engine.analysis_settings import AnalysisSettings, SettingsReader
+from client.engine.analysis_settings import SettingsReader
 from client.engine.input_queue import InputQueue
 from client.engine.queries import Queries, cache_of, capacity_within
 from client.networks import Network, evaluator_loader, network_of
-from common import config_text
 from common.arguments import seed, threads, whole
 from common.config_text import ConfigError, Entry
 from common.interrupts import interrupts_end_the_program
 from common.parameters import CONFIGS
 from common.progress import announced
-from common.text_files import TextError, read_text
-from nets.files.katago_file import NetFileError, read_net
+from common.text_files import TextError
+from nets.files.katago_file import NetFileError
 
 READY: Final = "Started, ready to begin handling requests"
 """What programs may wait for on stderr."""
-LOADING: Final = "loading the network and compiling, which takes a minute or two at the first start"
 _HELP: Final = f"""Settings are read from analysis.cfg, which comes with Tengen and says what is set by default
 ({CONFIGS / "analysis.cfg"}), the files of -config over it, -override-config over both, and a request's
 overrideSettings over all. Keys that are not known are told on stderr and passed over."""
@@ -44,30 +42,7 @@ overrideSettings over all. Keys that are not known are told on stderr and passed
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.epilog = _HELP
-    parser.add_argument("-model", "--model", required=True, metavar="FILE", help="network file, or random for none")
-    parser.add_argument(
-        "-config",
-        "--config",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="settings that differ from analysis.cfg; several files are laid over each other",
-    )
-    parser.add_argument(
-        "-override-config",
-        "--override-config",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE,…",
-        help="settings by KataGo's names, such as maxVisits=400,numAnalysisThreads=2; may be repeated",
-    )
-    parser.add_argument(
-        "-human-model",
-        "--human-model",
-        metavar="FILE",
-        help="passed over with a warning: nets that imitate people are not played",
-    )
+    add_engine_options(parser, "analysis.cfg", "maxVisits=400,numAnalysisThreads=2")
     parser.add_argument(
         "-analysis-threads",
         "--analysis-threads",
@@ -95,14 +70,13 @@ def run(options: argparse.Namespace, lines: Iterable[bytes] | None = None, outpu
         try:
             reader = SettingsReader(*_layers(options))
             network = network_of(options.model)
-            models = [_facts_of(network, options, reader.config.settings)]
+            settings = reader.config.settings
+            precision = options.use_fp16 or settings.use_fp16
+            models = [facts_of(options.model, network, settings.num_analysis_threads, precision)]
         except (ConfigError, TextError, NetFileError, OSError) as error:
-            _log(str(error))
+            log(str(error))
             return 2
-        for warning in reader.config.warnings:
-            _log(f"warning: {warning}")
-        if options.human_model is not None:
-            _log("warning: -human-model is passed over: nets that imitate people are not played")
+        tell_warnings(options, reader.config.warnings)
         queries = _queries(network, options, reader)
         try:
             engine = AnalysisEngine(
@@ -111,9 +85,9 @@ def run(options: argparse.Namespace, lines: Iterable[bytes] | None = None, outpu
                 models=models,
                 write=_writer(output if output is not None else sys.stdout),
                 seed=options.seed if options.seed is not None else random.SystemRandom().getrandbits(63),
-                log=_log,
+                log=log,
             )
-            _log(READY)
+            log(READY)
             serve(engine, InputQueue(lines if lines is not None else _standard_input()), options.quit_without_waiting)
         finally:
             queries.close()
@@ -135,17 +109,10 @@ def serve(engine: AnalysisEngine, requests: InputQueue[bytes], quit_without_wait
 
 
 def _layers(options: argparse.Namespace) -> list[Mapping[str, Entry]]:
-    """Entries of the files and of the command line, the later ones over the earlier."""
-    layers: list[Mapping[str, Entry]] = []
-    for path in options.config:
-        try:
-            layers.append(config_text.parse(read_text(path)))
-        except ConfigError as error:
-            raise ConfigError(f"{path}: {error}") from None
-    layers += [config_text.parse_overrides(text) for text in options.override_config]
-    if options.analysis_threads is not None:
-        layers.append({"numAnalysisThreads": Entry(str(options.analysis_threads), "-analysis-threads")})
-    return layers
+    """`layers_of`, and what -analysis-threads says over them."""
+    if options.analysis_threads is None:
+        return layers_of(options)
+    return [*layers_of(options), {"numAnalysisThreads": Entry(str(options.analysis_threads), "-analysis-threads")}]
 
 
 def _queries(network: Network, options: argparse.Namespace, reader: SettingsReader) -> Queries:
@@ -154,32 +121,13 @@ def _queries(network: Network, options: argparse.Namespace, reader: SettingsRead
     load = evaluator_loader(device, options.threads or _processors(), options.use_fp16 or settings.use_fp16)
     slots = settings.num_analysis_threads
     capacity = capacity_within(settings.tree_memory * 1e9, slots)
-    _log(
+    log(
         f"{slots} positions at once; a search ends at {capacity:,} visits, when its part of treeMemoryGB = "
         f"{settings.tree_memory:g} is full"
     )
     leaves = reader.config.search.num_search_threads
     cache = cache_of(settings.cache_power)
     return Queries(network, load, slots=slots, leaves=leaves, capacity=capacity, cache=cache)
-
-
-def _facts_of(network: Network, options: argparse.Namespace, settings: AnalysisSettings) -> dict[str, Any]:
-    """What ``query_models`` tells of the network; NetFileError now if its file is bad, rather than at a request."""
-    net = read_net(network.path) if network.path is not None else None
-    precision = options.use_fp16 or settings.use_fp16
-    return {
-        "name": options.model,
-        "internalName": net.name if net is not None else network.name,
-        "maxBatchSize": settings.num_analysis_threads,
-        "usesHumanSLProfile": False,
-        "usingFP16": str(precision),
-        "version": net.version if net is not None else 0,
-    }
-
-
-def _log(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
 
 
 def _processors() -> int:

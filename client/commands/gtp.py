@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, Final, TextIO
+from collections.abc import Iterable
+from typing import Final, TextIO
 
+from client.commands.engine_options import LOADING, add_engine_options, facts_of, layers_of, log, tell_warnings
 from client.commands.local import add_precision
 from client.engine.gtp.protocol import any_bytes, lines_of, serve
 from client.engine.gtp.session import SLOTS, Session
@@ -21,18 +21,16 @@ from client.engine.gtp.table import commands_of
 from client.engine.input_queue import InputQueue
 from client.engine.queries import Queries, cache_of, capacity_within
 from client.networks import Loader, Network, evaluator_loader, network_of
-from common import config_text
 from common.arguments import seed, threads
-from common.config_text import ConfigError, Entry
+from common.config_text import ConfigError
 from common.interrupts import interrupts_end_the_program
 from common.parameters import CONFIGS
 from common.progress import announced
-from common.text_files import TextError, read_text
+from common.text_files import TextError
 from common.wire import CLIENT_VERSION
 from nets.evaluation.batch import Evaluator
-from nets.files.katago_file import NetFileError, read_net
+from nets.files.katago_file import NetFileError
 
-LOADING: Final = "loading the network and compiling, which takes a minute or two at the first start"
 _HELP: Final = f"""Settings are read from gtp.cfg, which comes with Tengen and says what is set by default
 ({CONFIGS / "gtp.cfg"}), the files of -config over it, and -override-config over both. Keys that are not known are told
 on stderr and passed over. Lizzie needs gtpName = KataGo."""
@@ -41,31 +39,8 @@ on stderr and passed over. Lizzie needs gtpName = KataGo."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.epilog = _HELP
-    parser.add_argument("-model", "--model", required=True, metavar="FILE", help="network file, or random for none")
-    parser.add_argument(
-        "-config",
-        "--config",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="settings that differ from gtp.cfg; several files are laid over each other",
-    )
-    parser.add_argument(
-        "-override-config",
-        "--override-config",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE,…",
-        help="settings by KataGo's names, such as maxVisits=400,preventCleanupPhase=false; may be repeated",
-    )
+    add_engine_options(parser, "gtp.cfg", "maxVisits=400,preventCleanupPhase=false")
     parser.add_argument("-override-version", "--override-version", metavar="TEXT", help="answer of the command version")
-    parser.add_argument(
-        "-human-model",
-        "--human-model",
-        metavar="FILE",
-        help="passed over with a warning: nets that imitate people are not played",
-    )
     parser.add_argument("--device", default="cpu", help="cpu, or cuda with a number as in cuda:0 (default cpu)")
     parser.add_argument(
         "--threads", type=threads, default=1, metavar="T", help="threads of a CPU evaluator (default 1)"
@@ -78,16 +53,15 @@ def run(options: argparse.Namespace, lines: Iterable[str] | None = None, output:
     """Answer commands until ``quit``; returns the exit code."""
     with interrupts_end_the_program():
         try:
-            parameters = Parameters(*_layers(options))
+            parameters = Parameters(*layers_of(options))
             network = network_of(options.model)
-            models = [_facts_of(network, options, parameters)]  # a bad file is told now, not at the first move
+            precision = options.use_fp16 or parameters.config.settings.use_fp16
+            leaves = parameters.config.search.num_search_threads
+            models = [facts_of(options.model, network, leaves, precision)]
         except (ConfigError, TextError, NetFileError, OSError) as error:
-            _log(str(error))
+            log(str(error))
             return 2
-        for warning in parameters.config.warnings:
-            _log(f"warning: {warning}")
-        if options.human_model is not None:
-            _log("warning: -human-model is passed over: nets that imitate people are not played")
+        tell_warnings(options, parameters.config.warnings)
         queries = _queries(network, options, parameters)
         session = Session(
             parameters,
@@ -102,17 +76,6 @@ def run(options: argparse.Namespace, lines: Iterable[str] | None = None, output:
         finally:
             queries.close()
     return 0
-
-
-def _layers(options: argparse.Namespace) -> list[Mapping[str, Entry]]:
-    """Entries of the files and of the command line, the later ones over the earlier."""
-    layers: list[Mapping[str, Entry]] = []
-    for path in options.config:
-        try:
-            layers.append(config_text.parse(read_text(path)))
-        except ConfigError as error:
-            raise ConfigError(f"{path}: {error}") from None
-    return layers + [config_text.parse_overrides(text) for text in options.override_config]
 
 
 def _queries(network: Network, options: argparse.Namespace, parameters: Parameters) -> Queries:
@@ -132,25 +95,6 @@ def _announced(load: Loader) -> Loader:
             return load(network, length)
 
     return announcing
-
-
-def _facts_of(network: Network, options: argparse.Namespace, parameters: Parameters) -> dict[str, Any]:
-    """What ``kata-get-models`` tells of the network; NetFileError if its file is bad."""
-    net = read_net(network.path) if network.path is not None else None
-    precision = options.use_fp16 or parameters.config.settings.use_fp16
-    return {
-        "name": options.model,
-        "internalName": net.name if net is not None else network.name,
-        "maxBatchSize": parameters.config.search.num_search_threads,
-        "usesHumanSLProfile": False,
-        "usingFP16": str(precision),
-        "version": net.version if net is not None else 0,
-    }
-
-
-def _log(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
 
 
 def _standard_input() -> Iterable[str]:

@@ -10,14 +10,13 @@ import argparse
 import hashlib
 import re
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from client.commands.local import add_cache, add_precision, cache_settings, config_of, explained, say
-from client.devices import DeviceError, gpu_count, plan_streams
+from client.devices import DeviceError, Stream, gpu_count, plan_streams
 from client.games.kinds import MATCH
 from client.matches.ledger import Ledger, LedgerError, MatchResult
 from client.matches.openings import Given, Openings, read_openings
@@ -28,7 +27,7 @@ from client.networks import RANDOM_MODEL, Network, network_of
 from client.stopping import StopSignals
 from common.arguments import games_at_once, positive, seed, whole
 from common.config_text import ConfigError
-from common.files import sum_of
+from common.files import LockedError, lock, sum_of
 from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.go.rules import MAX_KOMI, Rules, Scoring
 from common.parameters import MatchConfig, base_text, parse_match
@@ -87,7 +86,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="stop once one of two Elo differences is accepted, with 5 %% chance of either error",
     )
     how.add_argument("--seed", type=seed, default=0, metavar="S", help="of all that is drawn (default 0)")
-    how.add_argument("--patience", type=float, default=600.0, metavar="S", help="for a move of --program (default 600)")
+    how.add_argument(
+        "--patience",
+        type=whole(1, 10**6),
+        default=600,
+        metavar="S",
+        help="seconds for a move of --program (default 600)",
+    )
     where = parser.add_argument_group("where")
     where.add_argument("--output", type=Path, required=True, metavar="DIR", help="results and records; goes on there")
     where.add_argument(
@@ -148,6 +153,16 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     setup = setup_of(options)
     streams = plan_streams(options.gpus, options.cpu_streams, options.parallel_games, gpu_count(options.gpus))
+    options.output.mkdir(parents=True, exist_ok=True)
+    try:
+        with lock(options.output / "lock"):
+            return _play(options, setup, streams)
+    except LockedError as error:
+        raise LedgerError(f"{error}: the match is being played; name another --output for a second one") from None
+
+
+def _play(options: argparse.Namespace, setup: MatchSetup, streams: list[Stream]) -> int:
+    """Play what is left of the match in the folder, which nobody else writes to meanwhile."""
     ledger = Ledger(options.output, _description(options, setup))
     progress = _Progress(setup.names, options.sprt)
     for result in ledger.results:
@@ -165,9 +180,11 @@ def _run(options: argparse.Namespace) -> int:
     if not progress.is_decided and len(played) < options.games:
         with StopSignals() as signals:
             workers = MatchWorkers(streams, setup, numbers)
-            signals.last_act = workers.kill
-            _stop_at_once_on(signals.now, workers.kill)
-            workers.run(take, lambda: not (signals.finish.is_set() or progress.is_decided))
+            workers.run(
+                take,
+                may_begin=lambda: not (signals.finish.is_set() or progress.is_decided),
+                is_stopped=signals.now.is_set,
+            )
     progress.report()
     return 0
 
@@ -201,7 +218,7 @@ def setup_of(options: argparse.Namespace) -> MatchSetup:
         opening_moves=options.policy_moves,
         seed=options.seed,
         precision=options.use_fp16 or Precision.FASTEST,
-        patience_s=options.patience,
+        patience_s=float(options.patience),
         memory=TREE_MEMORY,
         cache=cache_settings(options),
     )
@@ -244,14 +261,6 @@ def _description(options: argparse.Namespace, setup: MatchSetup) -> dict[str, An
         "precision": setup.precision.value,
         "cache_by": options.cache_by,
     }
-
-
-def _stop_at_once_on(event: threading.Event, act: Callable[[], None]) -> None:
-    def wait() -> None:
-        event.wait()
-        act()
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 class _Progress:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -285,7 +285,7 @@ class Queries:
         """How many a running search has made."""
         assert ticket._place is not None
         trees, slot = ticket._place
-        return trees.pool.visits(slot) - ticket.kept_visits
+        return trees.pool.playouts_done(slot)
 
     def expect(self, ticket: Ticket, playouts: float) -> None:
         """Tell a running search for how many more playouts there will be time (`SearchPool.expect`)."""
@@ -485,9 +485,3 @@ def _tree_of(query: Query, state: State) -> _Tree:
         draw_white_wins=query.draw_white_wins,
         parameters=parameters,
     )
-
-
-def drain(queries: Queries) -> Iterable[Ticket]:
-    """Poll until nothing is left to do; the queries as they finish."""
-    while queries.is_busy:
-        yield from queries.poll()

@@ -46,7 +46,7 @@ class Ledger:
     """The finished games of one match.
 
     Args:
-        directory: made if it does not exist.
+        directory: exists; nobody else writes to it.
         description: what is played; equal, or the folder is another match's.
 
     Raises:
@@ -56,7 +56,6 @@ class Ledger:
     """
 
     def __init__(self, directory: Path, description: Mapping[str, Any]) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._agree(json.loads(json.dumps(description)))
         self.results: list[MatchResult] = []

@@ -6,7 +6,6 @@ network's policy are added by `client.matches.playing`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -96,11 +95,7 @@ def read_openings(path: Path, most_moves: int | None, given: Given) -> tuple[Gam
     return tuple(openings)
 
 
-def _files(path: Path) -> Iterable[Path]:
+def _files(path: Path) -> list[Path]:
     if not path.is_dir():
-        return (path,)
-    return _in_order(path)
-
-
-def _in_order(folder: Path) -> Iterator[Path]:
-    yield from sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+        return [path]
+    return sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())

@@ -145,7 +145,6 @@ class MatchWorkers:
         self._numbers = numbers
         self._children: dict[Connection, tuple[Stream, BaseProcess]] = {}
         self._dismissed: set[Connection] = set()  # told that there is no more to play
-        self.games_running = 0
         try:
             for stream in streams:
                 process, pipe = start_child(worker_main, (stream, setup), stream.name)
@@ -154,14 +153,16 @@ class MatchWorkers:
             self.kill()
             raise
 
-    def run(self, take: Callable[[MatchResult], None], may_begin: Callable[[], bool]) -> None:
-        """Play until there is no game left, or none may begin and those that run are over.
+    def run(
+        self, take: Callable[[MatchResult], None], *, may_begin: Callable[[], bool], is_stopped: Callable[[], bool]
+    ) -> None:
+        """Play until there is no game left, or none may begin and those that run are over, or all is stopped.
 
         Raises:
             PlayerError: a process cannot go on; the others are ended.
         """
         try:
-            while self._children:
+            while self._children and not is_stopped():
                 for pipe in multiprocessing.connection.wait(list(self._children), _POLL_S):
                     assert isinstance(pipe, Connection)
                     self._hear(pipe, take, may_begin)
@@ -170,7 +171,7 @@ class MatchWorkers:
 
     def kill(self) -> None:
         """End what is left."""
-        for pipe, (_, process) in list(self._children.items()):  # a signal's thread may end them at the same time
+        for pipe, (_, process) in self._children.items():
             process.kill()
             process.join(KILL_WAIT_S)
             pipe.close()
@@ -182,7 +183,7 @@ class MatchWorkers:
             message = pipe.recv()
         except (EOFError, OSError):
             process.join(KILL_WAIT_S)
-            self._children.pop(pipe, None)
+            del self._children[pipe]
             pipe.close()
             if pipe not in self._dismissed:
                 raise PlayerError(f"{stream.name} ended unexpectedly (exit code {process.exitcode})") from None
@@ -190,11 +191,9 @@ class MatchWorkers:
         if isinstance(message, _Failed):
             raise PlayerError(f"{stream.name}: {message.text}")
         if isinstance(message, MatchResult):
-            self.games_running -= 1
             take(message)
         else:
             number = next(self._numbers, None) if may_begin() else None
-            self.games_running += number is not None
             if number is None:
                 self._dismissed.add(pipe)
             with contextlib.suppress(OSError):  # it has ended, and the next reading will tell

@@ -26,6 +26,7 @@ def boardsize(session: Session, words: list[str]) -> str:
         session.queries.forget_all()
     session.position.resize(*size)
     session.begin_anew()
+    session.restart_clocks()
     return ""
 
 
@@ -33,6 +34,7 @@ def clear_board(session: Session, words: list[str]) -> str:
     """Empty board of the same size."""
     session.position.clear()
     session.begin_anew()
+    session.restart_clocks()
     return ""
 
 

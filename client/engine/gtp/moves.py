@@ -26,6 +26,7 @@ class Decision:
 
     point: int | None  # None: the engine resigns
     text: str  # a vertex, ``pass`` or ``resign``
+    seconds: float  # that it took
 
 
 def genmove(session: Session, words: list[str]) -> str:
@@ -73,21 +74,22 @@ def decide(
     assert ticket.result is not None
     assert ticket.point is not None
     if session.game.finished:
-        return Decision(PASS, to_vertex(PASS, session.position.size[1]))
+        return Decision(PASS, to_vertex(PASS, session.position.size[1]), session.clock() - began)
     point = friendly_or_cleaning(session, colour, ticket.point)
     _say_to_players(session, ticket, colour)
     _wait(session, ticket, began)
     if session.settings.allow_resignation and has_lost(
         session.settings, session.game, colour, session.win_losses, ticket.result.mean.lead
     ):
-        return Decision(None, "resign")
-    return Decision(point, to_vertex(point, session.position.size[1]))
+        return Decision(None, "resign", session.clock() - began)
+    return Decision(point, to_vertex(point, session.position.size[1]), session.clock() - began)
 
 
 def play_decision(session: Session, colour: int, decision: Decision) -> None:
-    """Play what was decided, unless it is to resign."""
+    """Play what was decided, unless it is to resign; the player's clock runs on, until somebody tells it better."""
     if decision.point is not None:
         session.position.play(colour, decision.point)
+        session.clocks[colour] = session.clocks[colour].after_turn(decision.seconds)
 
 
 def _run(deciding: Generator[Ticket, None, Decision]) -> Decision:

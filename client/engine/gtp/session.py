@@ -104,6 +104,10 @@ class Session:
         """The same control for both players, from its beginning."""
         self.clocks = {colour: full_clock(control) for colour in (BLACK, WHITE)}
 
+    def restart_clocks(self) -> None:
+        """A game under the same control begins."""
+        self.clocks = {colour: full_clock(clock.control) for colour, clock in self.clocks.items()}
+
     # -- searches --
 
     def draw_seed(self) -> int:

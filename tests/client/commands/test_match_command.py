@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from client.commands import match
+from client.matches.ledger import LedgerError
 from common.sgf import read_all
 
 TEXT = """
@@ -132,3 +136,35 @@ def test_openings_are_read_and_told(tmp_path: Path, capsys: pytest.CaptureFixtur
         (7, 1, 6.5),
         (5, 2, 6.5),
     ]
+
+
+def begun(folder: Path, *words: object) -> subprocess.Popen[str]:
+    """The command as a process that has finished its first game."""
+    (folder / "match.cfg").write_text(TEXT)
+    rest = ("--config", folder / "match.cfg", "--output", folder / "games", "--gpus", "cpu", "--cpu-streams", 1)
+    command = [sys.executable, "-m", "client", "match", "--models", "random", "random", *words, *rest]
+    process = subprocess.Popen(
+        [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    results = folder / "games" / "results.jsonl"
+    while not (results.exists() and results.read_bytes().endswith(b"\n")):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    return process
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("interrupts", [1, 2])
+def test_interrupts_end_a_match_and_keep_its_games(tmp_path: Path, interrupts: int) -> None:
+    process = begun(tmp_path, "--games", 100_000, "--parallel-games", 4)
+    with pytest.raises(LedgerError, match="the match is being played"):
+        match._run(options_of(tmp_path, "--models", "random", "random", "--games", 4))
+    for _ in range(interrupts):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)  # two at once are one to the system
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, printed
+    assert "Traceback" not in printed
+    results = results_in(tmp_path)
+    assert f"{len(results)} games: " in printed.splitlines()[-3]
+    assert len(list(read_all((tmp_path / "games" / "games.sgfs").read_bytes()))) == len(results)

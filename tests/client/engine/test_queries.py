@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from client.engine.queries import Queries, Query, Ticket, capacity_within, drain
+from client.engine.queries import Queries, Query, Ticket, capacity_within
 from client.networks import Network
 from client.search.limits import Limits
 from common.go.game import Game
@@ -29,6 +30,12 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def drain(queries: Queries) -> Iterator[Ticket]:
+    """Poll until nothing is left to do; the queries as they finish."""
+    while queries.is_busy:
+        yield from queries.poll()
 
 
 class Scripted:

@@ -19,10 +19,10 @@ def result(number: int) -> MatchResult:
 def test_a_match_goes_on(tmp_path: Path) -> None:
     played = [result(number) for number in (0, 1, 5)]
     for each in played:
-        ledger = Ledger(tmp_path / "match", DESCRIPTION)
+        ledger = Ledger(tmp_path, DESCRIPTION)
         ledger.add(each)
-    assert Ledger(tmp_path / "match", DESCRIPTION).results == played
-    records = (tmp_path / "match" / "games.sgfs").read_text(encoding="utf-8")
+    assert Ledger(tmp_path, DESCRIPTION).results == played
+    records = (tmp_path / "games.sgfs").read_text(encoding="utf-8")
     assert records == "".join(f"{each.sgf}\n" for each in played)
 
 

@@ -53,8 +53,8 @@ def changed(start: Start, field: str, value: Any) -> Start:
 
 CHANGES: list[tuple[str, Any]] = [
     ("to_move", WHITE),
-    ("x_size", 7),
-    ("y_size", 7),
+    ("x_size", 5),
+    ("y_size", 5),
     ("ko_rule", int(Ko.SIMPLE)),
     ("ko_rule", int(Ko.SITUATIONAL)),
     ("scoring_rule", int(Scoring.TERRITORY)),

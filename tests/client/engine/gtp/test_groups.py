@@ -126,6 +126,25 @@ def test_clocks(session: Session) -> None:
     assert listed == "= none absolute byoyomi canadian fischer fischer-capped"
 
 
+def test_clocks_run_on_until_they_are_told() -> None:
+    session = make_session(overrides="maxVisits=20,numSearchThreads=1", length=5, clock=Clock(step=0.02))
+    talk(session, "time_settings 60 0 0", "kata-search b")
+    assert session.clocks[BLACK].main_left == 60.0  # nothing was played
+    left = 60.0
+    for _ in range(3):
+        talk(session, "genmove b", "genmove w")
+        assert session.clocks[BLACK].main_left < left
+        left = session.clocks[BLACK].main_left
+    assert 50.0 < session.clocks[WHITE].main_left < 60.0
+    talk(session, "time_left b 12.5 0")
+    assert session.clocks[BLACK].main_left == 12.5
+    talk(session, "clear_board")
+    assert {clock.main_left for clock in session.clocks.values()} == {60.0}
+    # each period has one stone: a turn within it leaves all periods
+    talk(session, "kgs-time_settings byoyomi 0 30 3", "genmove b")
+    assert (session.clocks[BLACK].periods_left, session.clocks[BLACK].period_left) == (3, 30.0)
+
+
 def test_moves_are_made_in_time() -> None:
     clock = Clock(step=0.02)
     session = make_session(overrides="maxTime=1e9,numSearchThreads=1", length=5, clock=clock, capacity=5000)
