@@ -104,6 +104,7 @@ class MatchGames:
         )
 
     def _take(self, slot: int, found: Found) -> int:
+        assert found.result is not None
         assert found.point is not None
         game, mean = self.records[slot], found.result.mean
         game["win_losses"][game["turn"]] = mean.win_loss

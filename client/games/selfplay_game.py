@@ -131,8 +131,9 @@ class SelfplayGames:
         purpose = Purpose(game["purpose"])
         if purpose is Purpose.WARM_UP:
             return None
+        assert found.result is not None
         if purpose is Purpose.OPENING:
-            point = self._opening_move(game, found)
+            point = self._opening_move(game, found.result)
         else:
             assert found.point is not None
             assert found.policy_target is not None
@@ -169,10 +170,10 @@ class SelfplayGames:
         _set_limits(game, base, 1.0, is_cheap=False)
         return False
 
-    def _opening_move(self, game: Game, found: Found) -> int:
+    def _opening_move(self, game: Game, result: SearchResult) -> int:
         temperature = self._config.selfplay.policy_init_area_temperature
         random = generator(int(game["seed"]), int(game["turn"]), Draw.OPENING_MOVE)
-        position = draws.opening_position(found.result.raw_policy, temperature, random)
+        position = draws.opening_position(result.raw_policy, temperature, random)
         return int(point_of(position, self._length))
 
 
