@@ -23,9 +23,9 @@ from common.rows import (
     DATA_FORMAT_VERSION,
     HASH_COLUMNS,
     HISTORY_COLUMNS,
-    NUM_GLOBAL_TARGETS,
     Q_SCORE_SCALE,
     Q_WIN_LOSS_SCALE,
+    SPARE_COLUMNS,
     GlobalTarget,
     PolicyTarget,
     QTarget,
@@ -58,7 +58,6 @@ _PRINTED_WEIGHT: Final = 0.0051
 MIN_POLICY_SUM: Final = 10
 _MOST_DEVIATIONS: Final = 6.0
 """Rounding by chance stays within so many standard deviations but for one game in 10^9."""
-_SPARE: Final = (int(_G.UNUSED_23), *range(int(_G.PASS_ALIVE_WITH_SUICIDE) + 1, NUM_GLOBAL_TARGETS))
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ def check_shared_columns(game: AuditedGame, rows: Rows, findings: Findings) -> N
         Reason.FORMAT_VERSION,
         f"the data format is neither {OLDEST_FORMAT_VERSION} nor {DATA_FORMAT_VERSION}",
     )
-    findings.expect_rows(columns[:, _SPARE] == 0, Reason.SPARE_COLUMNS, "a column without meaning is not 0")
+    findings.expect_rows(columns[:, SPARE_COLUMNS] == 0, Reason.SPARE_COLUMNS, "a column without meaning is not 0")
     _check_weights_of_all(columns, findings)
     _check_search_statistics(columns, findings)
     _check_history_flags(columns, findings)

@@ -224,6 +224,8 @@ SEARCH_COLUMNS: Final = (_G.SEARCH_WIN, _G.SEARCH_LOSS, _G.SEARCH_NO_RESULT)
 TD_SCORE_COLUMNS: Final = (_G.LONG_TD_SCORE, _G.MID_TD_SCORE, _G.SHORT_TD_SCORE)
 HISTORY_COLUMNS: Final = tuple(column for column in _G if column.name.startswith("HISTORY_"))
 HASH_COLUMNS: Final = tuple(column for column in _G if column.name.startswith("GAME_HASH_"))
+SPARE_COLUMNS: Final = (int(_G.UNUSED_23), *range(len(_G), NUM_GLOBAL_TARGETS))
+"""Columns without a meaning, which hold 0: what KataGo left unused, and what has no name yet."""
 
 _PROBABILITIES: Final = VALUE_COLUMNS + LONG_TD_COLUMNS + MID_TD_COLUMNS + SHORT_TD_COLUMNS + SEARCH_COLUMNS
 _SCORES: Final = (

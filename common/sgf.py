@@ -171,8 +171,8 @@ def _record(nodes: list[Properties], warnings: list[str]) -> GameRecord:
         x_size=x_size,
         y_size=y_size,
         rules=rules,
-        black_name=_text(root, "PB")[:_MAX_NAME],
-        white_name=_text(root, "PW")[:_MAX_NAME],
+        black_name=_simple_text(root, "PB")[:_MAX_NAME],
+        white_name=_simple_text(root, "PW")[:_MAX_NAME],
         handicap=handicap,
         stones=stones,
         moves=tuple(body.moves),
@@ -272,6 +272,12 @@ def _text(properties: Properties, name: str) -> str:
     return sgf_grammar.text_value(values[0]).decode("utf-8", "replace") if values else ""
 
 
+def _simple_text(properties: Properties, name: str) -> str:
+    """As `_text`, of a value of one line (FF[4] SimpleText): its line breaks are blanks."""
+    values = properties.get(name)
+    return sgf_grammar.simpletext_value(values[0]).decode("utf-8", "replace") if values else ""
+
+
 def _size(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"\s*(\d{1,3})\s*(?:[:x]\s*(\d{1,3})\s*)?", text or "19")
     if found is None:
@@ -292,7 +298,7 @@ def _root_comment(text: str, warnings: list[str]) -> tuple[StartInfo | None, str
 
 
 def _rules(root: Properties, warnings: list[str], *, is_ours: bool) -> Rules:
-    name = _text(root, "RU").strip()
+    name = _simple_text(root, "RU").strip()
     rules = Rules()
     if name:
         try:

@@ -5,9 +5,9 @@ KataGo's client and server ignore: `TaskBase.job_id`, `TaskBase.lease_seconds`, 
 readable `ErrorAnswer.code`. Knows nothing of HTTP libraries, of Django, of what is inside a configuration text
 (`common.parameters`), an SGF (`common.sgf`) or an npz file (`common.rows`).
 
-Reading is lenient (unknown fields are ignored) but never guesses: numbers in JSON are JSON numbers, numbers in a form
-are plain decimal text. Writing is strict: what is written was validated, in the order and spelling of the protocol.
-A message that does not hold is a `MessageError` whose text names each field and what is wrong with it.
+Reading is lenient (unknown fields are ignored, except among rules) but never guesses: numbers in JSON are JSON numbers,
+numbers in a form are plain decimal text. Writing is strict: what is written was validated, in the order and spelling of
+the protocol. A message that does not hold is a `MessageError` whose text names each field and what is wrong with it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Field,
     StrictBool,
     StrictInt,
@@ -440,7 +441,12 @@ class TaskRequest(FormMessage):
 
 
 class UploadedRules(JsonMessage):
-    """The rules of an uploaded game, without komi (rules.md 1.3, compact)."""
+    """The rules of an uploaded game, without komi (rules.md 1.3, compact).
+
+    A rule that is not known here is refused: without it the game would be another.
+    """
+
+    model_config = ConfigDict(extra="forbid")
 
     ko: Literal["SIMPLE", "POSITIONAL", "SITUATIONAL"]
     scoring: Literal["AREA", "TERRITORY"]

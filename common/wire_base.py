@@ -1,8 +1,8 @@
 """How a message of the protocol is read, checked and written, and the checks of its fields; declares no message.
 
-`JsonMessage` and `FormMessage` are the two shapes that `common.wire` fills. Reading is lenient about unknown fields
-and strict about the type of known ones: numbers in JSON are JSON numbers (an integer is not ``19.0`` or ``"19"``),
-numbers in a form are plain decimal text. A message that does not hold is a `MessageError`.
+`JsonMessage` and `FormMessage` are the two shapes that `common.wire` fills. Reading is lenient about unknown fields,
+unless a message forbids them, and strict about the type of known ones: numbers in JSON are JSON numbers (an integer is
+not ``19.0`` or ``"19"``), numbers in a form are plain decimal text. A message that does not hold is a `MessageError`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import (
     AfterValidator,
@@ -31,12 +31,15 @@ class MessageError(ValueError):
     """A message that does not hold; the text names each offending field."""
 
 
+_UNKNOWN: Final = "is not known here, and cannot be passed over"
+
+
 def describe(error: ValidationError) -> str:
     """What is wrong, field by field, in one line for people; input values are not repeated."""
     shown = []
     for problem in error.errors(include_url=False, include_input=False, include_context=False)[:5]:
         place = ".".join(str(part) for part in problem["loc"])
-        text = problem["msg"].removeprefix("Value error, ")
+        text = _UNKNOWN if problem["type"] == "extra_forbidden" else problem["msg"].removeprefix("Value error, ")
         shown.append(f"{place}: {text}" if place else text)
     more = error.error_count() - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more > 0 else "")

@@ -41,6 +41,14 @@ TREE_MEMORY: Final = 2e9
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    _add_players(parser)
+    _add_games(parser)
+    _add_places(parser)
+    add_precision(parser)
+    add_cache(parser)
+
+
+def _add_players(parser: argparse.ArgumentParser) -> None:
     who = parser.add_argument_group("players")
     who.add_argument(
         "--models",
@@ -54,6 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--program", metavar="COMMAND", help="another program that speaks GTP, in one word; the second player"
     )
     who.add_argument("--names", nargs=2, metavar=("A", "B"), help="of the players in records")
+
+
+def _add_games(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how they play")
     how.add_argument(
         "--config",
@@ -93,6 +104,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds for a move of --program (default 600)",
     )
+
+
+def _add_places(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("where")
     where.add_argument("--output", type=Path, required=True, metavar="DIR", help="results and records; goes on there")
     where.add_argument(
@@ -104,8 +118,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--parallel-games", type=games_at_once, default=0, metavar="G", help="games at once in each process"
     )
-    add_precision(parser)
-    add_cache(parser)
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -10,14 +10,13 @@ from typing import Final
 
 import numpy as np
 
-from client.games.chance import Draw, generator, search_seed, symmetry_salt
+from client.games.chance import search_seed, symmetry_salt
 from client.games.decided import first_resignation_turn, should_resign
 from client.games.finish import MatchTurn, finish_match
 from client.games.game import (
     Game,
     Notes,
     all_pass_alive,
-    begin_game,
     game_dtype,
     guidance_for,
     hit_move_limit,
@@ -28,10 +27,9 @@ from client.games.game import (
 )
 from client.games.orders import FinishedGame, GameOrder
 from client.games.playing import Found, Purpose, SearchOrder
-from client.games.setup import draw_hash, new_game
+from client.games.setup import begin_drawn_game
 from client.search.parameters import to_record
 from common.go.points import EMPTY, WHITE
-from common.go.start import PlayerView
 from common.parameters import MatchConfig
 
 BLACK_SEAT: Final = 0
@@ -61,16 +59,12 @@ class MatchGames:
     def begin(self, slot: int, order: GameOrder) -> None:
         """Set a game up from its seed."""
         config, game = self._config, self.records[slot]
-        random = generator(order.seed, 0, Draw.SETUP)
-        hash_words = draw_hash(random)
-        setup = new_game(config.init, config.bots[order.bots[BLACK_SEAT]], None, random)
-        view = PlayerView(setup.draw_white_wins)
-        begin_game(
+        setup, view, _ = begin_drawn_game(
             game,
-            setup.start,
-            view,
+            config.init,
+            config.bots[order.bots[BLACK_SEAT]],
+            None,
             seed=order.seed,
-            hash_words=hash_words,
             max_searched_moves=config.match.max_moves_per_game,
         )
         game["bots"], game["resigned_by"] = order.bots, EMPTY
@@ -110,6 +104,7 @@ class MatchGames:
         )
 
     def _take(self, slot: int, found: Found) -> int:
+        assert found.result is not None
         assert found.point is not None
         game, mean = self.records[slot], found.result.mean
         game["win_losses"][game["turn"]] = mean.win_loss

@@ -62,7 +62,7 @@ class SearchOrder:
 class Found:
     """What a search said."""
 
-    result: SearchResult
+    result: SearchResult | None  # None of a WARM_UP, of which only the tree is wanted
     point: int | None  # drawn for a TURN; otherwise None
     policy_target: npt.NDArray[np.float64] | None  # [length ** 2 + 1], if it was wanted
 

@@ -21,7 +21,6 @@ from client.games.game import (
     Game,
     Notes,
     all_pass_alive,
-    begin_game,
     game_dtype,
     guidance_for,
     hit_move_limit,
@@ -33,11 +32,10 @@ from client.games.game import (
 from client.games.orders import FinishedGame, GameOrder
 from client.games.playing import Found, Purpose, SearchOrder
 from client.games.recorder import TurnRecord
-from client.games.setup import draw_hash, new_game
+from client.games.setup import begin_drawn_game
 from client.search.parameters import SEARCH_PARAMETERS, to_record, without_exploration
 from client.search.pool import SearchResult
 from common.go.points import point_of
-from common.go.start import PlayerView
 from common.parameters import SelfplayConfig
 
 EARLY_END_PROB: Final = 0.98
@@ -79,22 +77,19 @@ class SelfplayGames:
     def begin(self, slot: int, order: GameOrder) -> None:
         """Set a game up from its seed."""
         config, game = self._config, self.records[slot]
-        random = generator(order.seed, 0, Draw.SETUP)
-        hash_words = draw_hash(random)
-        setup = new_game(config.init, config.search, config.selfplay, random)
-        view = PlayerView(setup.draw_white_wins, self._pass_alive_suicide)
+        setup, view, random = begin_drawn_game(
+            game,
+            config.init,
+            config.search,
+            config.selfplay,
+            seed=order.seed,
+            max_searched_moves=config.selfplay.max_moves_per_game,
+            pass_alive_suicide=self._pass_alive_suicide,
+        )
         search = replace(
             config.search,
             no_result_utility_for_white=setup.no_result_utility,
             draw_equivalent_wins_for_white=setup.draw_white_wins,
-        )
-        begin_game(
-            game,
-            setup.start,
-            view,
-            seed=order.seed,
-            hash_words=hash_words,
-            max_searched_moves=config.selfplay.max_moves_per_game,
         )
         game["opening_moves"] = setup.opening_moves
         game["stops_early"] = draws.coin(random, EARLY_END_PROB)
@@ -136,8 +131,9 @@ class SelfplayGames:
         purpose = Purpose(game["purpose"])
         if purpose is Purpose.WARM_UP:
             return None
+        assert found.result is not None
         if purpose is Purpose.OPENING:
-            point = self._opening_move(game, found)
+            point = self._opening_move(game, found.result)
         else:
             assert found.point is not None
             assert found.policy_target is not None
@@ -174,10 +170,10 @@ class SelfplayGames:
         _set_limits(game, base, 1.0, is_cheap=False)
         return False
 
-    def _opening_move(self, game: Game, found: Found) -> int:
+    def _opening_move(self, game: Game, result: SearchResult) -> int:
         temperature = self._config.selfplay.policy_init_area_temperature
         random = generator(int(game["seed"]), int(game["turn"]), Draw.OPENING_MOVE)
-        position = draws.opening_position(found.result.raw_policy, temperature, random)
+        position = draws.opening_position(result.raw_policy, temperature, random)
         return int(point_of(position, self._length))
 
 

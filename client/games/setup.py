@@ -1,6 +1,7 @@
 """Sets up a game from its seed: size, rules, komi, what draws and no-results are worth, length of the opening.
 
-Knows the order of the draws; each draw itself is in `client.games.draws`. Specification: selfplay.md 1-5.
+Begins it in its record. Knows the order of the draws; each draw itself is in `client.games.draws`.
+Specification: selfplay.md 1-5.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import TypeVar
 import numpy as np
 
 from client.games import draws
+from client.games.chance import Draw, generator
+from client.games.game import Game, begin_game
 from common.go.rules import Rules, Scoring
-from common.go.start import GameStart
+from common.go.start import GameStart, PlayerView
 from common.parameters import GameInitParameters, SearchParameters, SelfplayParameters
 
 _Choice = TypeVar("_Choice")
@@ -64,7 +67,30 @@ def new_game(
     return GameSetup(GameStart(x_size, y_size, rules.with_komi(komi)), draw_wins, no_result, opening)
 
 
-def draw_hash(random: np.random.Generator) -> tuple[int, int]:
+def begin_drawn_game(
+    game: Game,
+    init: GameInitParameters,
+    search: SearchParameters,
+    selfplay: SelfplayParameters | None,
+    *,
+    seed: int,
+    max_searched_moves: int,
+    pass_alive_suicide: bool = False,
+) -> tuple[GameSetup, PlayerView, np.random.Generator]:
+    """Draw a game as `new_game` does, and its name, and begin it in its record ``game``.
+
+    ``pass_alive_suicide`` is what its player takes for pass-alive (rules.md 9.4). Returns the game as it was drawn, how
+    its player sees it, and the generator for what a kind of games draws besides.
+    """
+    random = generator(seed, 0, Draw.SETUP)
+    hash_words = _draw_hash(random)
+    setup = new_game(init, search, selfplay, random)
+    view = PlayerView(setup.draw_white_wins, pass_alive_suicide)
+    begin_game(game, setup.start, view, seed=seed, hash_words=hash_words, max_searched_moves=max_searched_moves)
+    return setup, view, random
+
+
+def _draw_hash(random: np.random.Generator) -> tuple[int, int]:
     """Two 64-bit words that name a game."""
     low, high = random.integers(1 << 64, size=2, dtype=np.uint64)
     return int(low), int(high)

@@ -169,7 +169,7 @@ def _seconds_of(search: SearchOrder) -> float:
 
 def found_by(pool: SearchPool, slot: int, search: SearchOrder) -> Found:
     """What the finished ``search`` says, as far as its game asked for it."""
-    result = pool.result(slot)
+    result = None if search.purpose is Purpose.WARM_UP else pool.result(slot)
     policy_target = pool.policy_target(slot) if search.policy_target else None
     point = pool.choose_move(slot, lcb=search.lcb) if search.purpose is Purpose.TURN else None
     return Found(result, point, policy_target)

@@ -209,13 +209,7 @@ class SearchPool:
             ValueError: the board does not fit the tensor, or ``visits`` the memory.
             RuntimeError: the slot is running.
         """
-        if not 1 <= visits <= self.max_visits:
-            raise ValueError(f"a search of {visits} visits does not fit a pool made for 1 to {self.max_visits}")
-        if max(state["x_size"], state["y_size"]) > self.length:
-            size = f"{state['x_size']}x{state['y_size']}"
-            raise ValueError(f"a board of {size} does not fit a net evaluated at length {self.length}")
-        if self.forest.searches[slot]["status"] == RUNNING:
-            raise RuntimeError(f"slot {slot} is still searching: stop it, or wait until it is finished")
+        self._require_room(slot, state, visits)
         self.forest.states[slot] = state
         self.forest.histories[slot] = history
         self.forest.parameters[slot] = parameters
@@ -234,6 +228,16 @@ class SearchPool:
             playouts,
             self.context.leaves,
         )
+
+    def _require_room(self, slot: int, state: np.void, visits: int) -> None:
+        """ValueError or RuntimeError where a search cannot begin; see `start`."""
+        if not 1 <= visits <= self.max_visits:
+            raise ValueError(f"a search of {visits} visits does not fit a pool made for 1 to {self.max_visits}")
+        if max(state["x_size"], state["y_size"]) > self.length:
+            size = f"{state['x_size']}x{state['y_size']}"
+            raise ValueError(f"a board of {size} does not fit a net evaluated at length {self.length}")
+        if self.forest.searches[slot]["status"] == RUNNING:
+            raise RuntimeError(f"slot {slot} is still searching: stop it, or wait until it is finished")
 
     def descend(self) -> int:
         """Begin a round: walk every running slot to its leaves and hand them to the evaluator; returns their number.

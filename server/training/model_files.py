@@ -26,6 +26,7 @@ def read_model(path: Path) -> ModelFile:
 
     Raises:
         InvalidSettings: it cannot be opened, is cut short, corrupt or of a kind that clients cannot play, and where; or
+            no module can be made of it; or
             what it puts out is not all numbers, which would end every client's streams.
     """
     if not path.name.endswith(SUFFIX):
@@ -36,6 +37,8 @@ def read_model(path: Path) -> ModelFile:
         is_sound = _puts_out_numbers(net)
     except (NetFileError, OSError) as error:
         raise InvalidSettings(f"{path} cannot be used as a network: {error}. Fetch or export it again") from error
+    except (ValueError, RuntimeError) as error:  # of torch, about shapes or memory
+        raise InvalidSettings(f"{path} cannot be used as a network: no module can be made of it: {error}") from error
     if not is_sound:
         raise InvalidSettings(
             f"{path} cannot be used as a network: it puts out something that is not a number; its training has diverged"

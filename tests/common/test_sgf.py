@@ -197,6 +197,30 @@ def test_encodings_and_line_ends() -> None:
     assert sgf.read(text.replace("(;", "(;CA[Big5]", 1).encode("big5", "ignore")).white_name == "白"
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r", "\n\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gb18030", "cp932"])
+def test_line_ends_and_escapes_within_values(line_end: str, encoding: str) -> None:
+    """FF[4]: an escaped line break is none; one of Text stays, whatever it is written as; of SimpleText it is a blank.
+
+    The second byte of ソ and 表 is a backslash in Shift_JIS.
+    """
+    charset = {"cp932": "CA[Shift_JIS]", "gb18030": "CA[GB18030]"}.get(encoding, "")
+    text = (
+        f"(;GM[1]{charset}SZ[9]KM[7]RU[Chinese{line_end}]PB[ソ\\]{line_end}表]PW[a\\{line_end}b\\\\]"
+        f"C[one\\]\\:{line_end}two\\{line_end}three{line_end}{line_end}ソ\\\\];{line_end}B[aa]{line_end};W[bb])"
+    )
+    record = sgf.read(text.encode(encoding))
+    assert (record.black_name, record.white_name) == ("ソ] 表", "ab\\")
+    assert record.comment == "one]:\ntwothree\n\nソ\\"
+    assert (len(record.moves), record.rules.with_komi(7.5), record.warnings) == (2, Rules.parse("chinese"), ())
+
+
+def test_a_byte_order_mark_before_western_text() -> None:
+    assert sgf.read("(;GM[1]SZ[9]KM[7]RU[Chinese]PB[Müller\\]é];B[aa])".encode("latin-1")).black_name == "Müller]é"
+    marked = b"\xef\xbb\xbf" + "(;GM[1]SZ[9]KM[7]RU[Chinese]PB[Müller];B[aa])".encode("latin-1")
+    assert sgf.read(marked).black_name == "Müller"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

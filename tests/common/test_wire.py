@@ -322,6 +322,15 @@ def test_every_rule_is_told(rules: Rules) -> None:
     assert wire.UploadedRules.from_object(told).to_object() == told
 
 
+@pytest.mark.parametrize("key", ["ko_rule", "passStones", "komi", "hasbutton"])
+def test_a_rule_that_is_not_known_is_refused(key: str) -> None:
+    """What is dropped would make another game of it, which is then audited and learned from."""
+    game = golden("training_game.json")
+    rules = json.loads(str(game["rules"])) | {key: 1}
+    with pytest.raises(wire.MessageError, match=rf"^rules\.{key}: is not known here, and cannot be passed over$"):
+        wire.TrainingGameUpload.from_form(game | {"rules": json.dumps(rules)})
+
+
 def test_several_problems_are_listed_but_not_all() -> None:
     with pytest.raises(wire.MessageError, match=r"^board_size_x: .*; and \d+ more$"):
         wire.TrainingGameUpload.from_form({})

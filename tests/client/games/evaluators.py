@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from nets.evaluation.batch import Batch
 from tests.client.search.scripted import ScriptedEvaluator, hashed_answer, sided_answer
 
@@ -25,6 +27,20 @@ class SidedEvaluator(OpinionatedEvaluator):
     def __init__(self, length: int) -> None:
         super().__init__(length)
         self.answer = sided_answer
+
+
+class FailingEvaluator(OpinionatedEvaluator):
+    """Answers one row with NaN in the evaluation ``after`` so many, in one output, as a net that overflows."""
+
+    def __init__(self, length: int, output: str, after: int) -> None:
+        super().__init__(length)
+        self.output, self.after = output, after
+
+    def run(self, batch: Batch, count: int) -> None:
+        before = sum(self.batch_sizes)
+        super().run(batch, count)
+        if before <= self.after < before + count:
+            getattr(batch, self.output)[self.after - before] = np.nan
 
 
 class LateEvaluator(OpinionatedEvaluator):

@@ -61,6 +61,7 @@ class PolicyGames:
     def take(self, due: Sequence[int], found: Sequence[Found]) -> list[int | None]:
         points: list[int | None] = []
         for slot, each in zip(due, found, strict=True):
+            assert each.result is not None
             result, mean = each.result, each.result.mean
             turn = MatchTurn(mean.win_loss, mean.no_result, mean.score_mean, result.visits)
             self._notes[slot].turns.append(turn)

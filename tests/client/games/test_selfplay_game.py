@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import pytest
 
 from client.games.orders import FinishedGame
-from client.games.playing import Purpose
+from client.games.playing import Found, Purpose
 from client.games.selfplay_game import WARM_UP_VISITS, SelfplayGames
+from client.games.table import found_by
 from client.search.pool import SearchPool
 from common.parameters import parse_selfplay
 from common.rows import GlobalTarget
@@ -117,6 +120,19 @@ def test_each_search_has_its_purpose() -> None:
             assert point is not None
             assert rounds == search.visits or search.keep_tree
     assert [point for _, _, point in searches if point is not None] == list(game["points"][: game["turn"]])
+
+
+def test_a_warm_up_is_asked_for_nothing() -> None:
+    """Only its tree is wanted: the pool is not touched."""
+    games = SelfplayGames(parse_selfplay(selfplay_text(**PLAIN), data_board_len=7), 1, 7)
+    games.begin(0, orders(1, selfplay_text(**PLAIN))[0])
+    (search,) = games.next_searches([0])
+    assert search is not None
+    untouchable = cast(SearchPool, object())
+    found = found_by(untouchable, 0, replace(search, purpose=Purpose.WARM_UP, policy_target=False))
+    assert found == Found(None, None, None)
+    with pytest.raises(AttributeError):
+        found_by(untouchable, 0, search)
 
 
 def test_opening_moves_come_from_the_policy_and_are_no_rows() -> None:

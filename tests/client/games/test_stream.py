@@ -11,12 +11,13 @@ from client.games.orders import FinishedGame, GameOrder
 from client.games.stream import StreamControl, StreamStats, play_stream
 from client.networks import Network
 from client.search.cache import CacheForm, CacheSettings
+from client.search.pool import NonFiniteEvaluationError
 from common.audit import audit_rating_game, audit_training_game
 from common.config_text import ConfigError
 from common.rows import read_npz, to_npz
 from common.sgf import read
 from nets.evaluation.uniform import UniformEvaluator
-from tests.client.games.evaluators import LateEvaluator, OpinionatedEvaluator, SidedEvaluator
+from tests.client.games.evaluators import FailingEvaluator, LateEvaluator, OpinionatedEvaluator, SidedEvaluator
 from tests.client.games.games import LENGTH, NET, OTHER, match_text, orders, play, selfplay_text
 
 ALL_RULES = {
@@ -94,6 +95,30 @@ def test_what_is_kept_of_evaluations_changes_no_game() -> None:
     hits = [stats.found for stats in evaluated.values()]
     assert 0 == hits[0] < hits[1] < hits[2]
     assert len({stats.evaluations + stats.found for stats in evaluated.values()}) == 1
+
+
+@pytest.mark.parametrize("output", ["policy", "win_loss", "no_result", "score_mean", "score_stdev", "lead"])
+def test_what_is_not_a_number_ends_the_stream_and_is_in_no_row(output: str) -> None:
+    """The devices' evaluators refuse it already (`nets.evaluation.pipeline`); the search does not rely on that."""
+    evaluator, finished, waiting = (
+        FailingEvaluator(LENGTH, output, 3000),
+        list[FinishedGame](),
+        iter(orders(40, selfplay_text())),
+    )
+    with pytest.raises(NonFiniteEvaluationError, match="not finite: try another net, or a device and precision"):
+        play_stream(
+            lambda: next(waiting, None),
+            finished.append,
+            games=6,
+            load=lambda network, length: evaluator,
+            control=StreamControl(),
+            stats=StreamStats(),
+            cache=CacheSettings(CacheForm.INPUTS, 0),
+            until_empty=True,
+        )
+    assert finished, "games that had ended before are kept"
+    assert audited(finished) == [""] * len(finished)
+    assert evaluator.closed == 1
 
 
 @pytest.mark.parametrize("lanes", [2, 3])

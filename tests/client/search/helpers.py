@@ -9,6 +9,7 @@ import numpy as np
 from client.search.parameters import to_record
 from client.search.play_selection import Children, new_children
 from client.search.tree import EVALUATED, NODE
+from client.search.values import Values
 from common.go.points import WHITE
 from common.parameters import SearchParameters
 
@@ -75,6 +76,13 @@ def node(**fields: Any) -> np.void:
     for name, value in fields.items():
         made[name] = value
     return made
+
+
+def vector(**named: float) -> list[float]:
+    """A node's values in the order of `client.search.values.Values`; 0 for what is not named."""
+    unknown = named.keys() - set(Values._fields)
+    assert not unknown
+    return [named.get(name, 0.0) for name in Values._fields]
 
 
 def children(

@@ -14,7 +14,7 @@ from client.search.utility import expected_score_value, score_table
 from common.go.play import play
 from common.go.points import BLACK, FIRST_CLEANUP, MAIN_PHASE, NUM_POINTS, PASS, SECOND_CLEANUP, WHITE, point_at
 from common.go.rules import Scoring
-from tests.client.search.helpers import GTP, SELFPLAY, children, node, record
+from tests.client.search.helpers import GTP, SELFPLAY, children, node, record, vector
 from tests.client.search.scripted import empty, position
 
 NOBODY = np.zeros(NUM_POINTS, np.int8)
@@ -103,7 +103,7 @@ def test_utility_of_the_points_by_the_childs_spread() -> None:
     forest.parameters[0] = record(SELFPLAY)
     forest.searches[0]["centre"], forest.searches[0]["sqrt_area"] = 1.8, 9.0
     forest.ending_points[0, 5] = -0.5
-    child = node(mean=[0.1, 0.0, 2.4, 60.0, 2.0])
+    child = node(mean=vector(win_loss=0.1, score_mean=2.4, score_mean_sq=60.0, lead=2.0))
     stdev = (60.0 - 2.4**2) ** 0.5
 
     def value(mean: float) -> float:

@@ -23,7 +23,7 @@ from client.search.pool import SearchPool
 from client.search.tree import ROOT
 from common.go.play import play
 from common.go.points import BLACK, EMPTY, NO_POINT, PASS, WHITE, point_at
-from tests.client.search.helpers import GTP, node, record
+from tests.client.search.helpers import GTP, node, record, vector
 from tests.client.search.scripted import Answer, Floats, ScriptedEvaluator, empty, hashed_answer, position
 from tests.client.search.test_pool import search, summary
 
@@ -113,10 +113,11 @@ def test_replies_and_breaks_are_expected() -> None:
 def test_evaluations_lean_to_the_owner_of_the_centre(to_move: int, owner: float) -> None:
     ownership = np.zeros(36, np.float32)
     ownership[2 * 6 + 2] = owner  # White's either way
-    leaf = node(own=[0.3, 0.25, 1.0, 9.0, 1.0], to_move=to_move)
+    others = {"no_result": 0.25, "score_mean": 1.0, "score_mean_sq": 9.0, "lead": 1.0}
+    leaf = node(own=vector(win_loss=0.3, **others), to_move=to_move)
     lean_to_centre(leaf, empty(5)[0], ownership, 0.7, 6)
     expected = 0.75 * math.tanh(math.atanh(0.4) + 0.7 * 0.8)
-    np.testing.assert_allclose(leaf["own"], [expected, 0.25, 1.0, 9.0, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(leaf["own"], vector(win_loss=expected, **others), rtol=1e-6)
     lean_to_centre(leaf, empty(6)[0], ownership, 0.7, 6)  # no centre
     assert leaf["own"][0] == pytest.approx(expected)
 

@@ -17,7 +17,7 @@ from nets.evaluation.evaluator import NetEvaluator
 from nets.files.exchange import module_of
 from nets.files.katago_file import read_net
 from tests import FIXTURES
-from tests.benchmarks.gpu import Unchecked
+from tests.benchmarks.gpu.nets import Unchecked
 from tests.katago import ask_katago, block, katago_program
 from tests.nets.rawnet import Differences, Record, compare, differences, fill_row
 from tests.oracles import oracle_path, records

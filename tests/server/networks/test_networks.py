@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import random
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from common import wire
+from nets.architecture.model import Net
+from nets.files.grammar import NetFileError
+from nets.files.records import NetRecord
 from server.accounts.models import Contributor
 from server.api import network_name_of
 from server.errors import InvalidSettings
@@ -129,6 +133,32 @@ def test_add_network_refuses_what_is_no_network(run: Run, tmp_path: Path) -> Non
     with pytest.raises(CommandError, match="no run 'eight'"):
         call_command("add_network", "eight", str(path))
     assert Network.objects.filter(is_random=False).count() == 0
+
+
+FAULTS = {
+    "a part that is missing": NetFileError("in 'p1/w': the pass logit's hidden layer is missing"),
+    "a head without a layer": ValueError("no layer for 'toy_owners'"),
+    "shapes that do not meet": RuntimeError("The size of tensor a (32) must match the size of tensor b (16)"),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+@pytest.mark.parametrize("seed", [[], ["--seed"]])
+def test_add_network_leaves_nothing_of_a_net_that_cannot_be_made(
+    run: Run, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fault: Exception, seed: list[str]
+) -> None:
+    def refuse(record: NetRecord) -> Net:
+        raise fault
+
+    monkeypatch.setattr("server.training.model_files.module_of", refuse)
+    before = (run.current_network, sorted(Path(settings.MEDIA_ROOT).rglob("*")))
+    with pytest.raises(CommandError, match=rf"cannot be used as a network: .*{re.escape(str(fault))}"):
+        call_command("add_network", "seven", str(NETS / "mini-v13-fs-mish.bin.gz"), *seed)
+    run.refresh_from_db()
+    assert (run.current_network, sorted(Path(settings.MEDIA_ROOT).rglob("*"))) == before
+    assert not Network.objects.filter(is_random=False).exists()
+    assert not Gate.objects.exists()
 
 
 @pytest.mark.parametrize("option", ["--train-step", "--data-rows"])
