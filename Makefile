@@ -1,5 +1,5 @@
 # make demo   sets up and runs the whole circle on this machine        make demo ARGS="--hours 0.5"
-# make test   sets up and runs lint, types and the fast tests           make test-all also the slow ones
+# make test   sets up, lints, checks types and runs the fast tests      make test-all also the slow ones
 # Needs python3 (with venv) and make; everything else is installed into .venv.
 
 PYTHON ?= python3
@@ -9,20 +9,25 @@ BIN := $(VENV)/bin
 # TORCH_INDEX=https://download.pytorch.org/whl/cpu make test
 TORCH_INDEX ?=
 TORCH := torch==2.13.0
-# The tests of a file share what they set up, so they stay together. `make test PARALLEL=` runs one test after the other.
-PARALLEL ?= --numprocesses 2 --dist loadfile
+# The tests of a file share what they set up, so they stay together; tests/conftest.py puts the longest files first.
+# `make test PARALLEL=` runs one test after the other.
+PARALLEL ?= --numprocesses 2 --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint requirements.lock
 
-.PHONY: demo test test-all lint types bench setup setup-dev clean
+.PHONY: demo test test-all checks lint types kernels bench setup setup-dev clean
 
 demo: setup
 	@$(BIN)/python -m deploy.demo $(ARGS)
 
-test: setup-dev lint types
+test: checks
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow" $(ARGS)
 
-test-all: setup-dev lint types
+test-all: checks
 	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+
+# At once, since each keeps one core busy.
+checks: setup-dev
+	@$(MAKE) --no-print-directory --jobs 2 lint types kernels
 
 lint: setup-dev
 	$(BIN)/python -m ruff check .
@@ -30,6 +35,10 @@ lint: setup-dev
 
 types: setup-dev
 	$(BIN)/python -m mypy .
+
+# Once for all processes of the tests, which otherwise would each compile the same.
+kernels: setup-dev
+	$(BIN)/python -m client.contribute.warmup
 
 bench: setup-dev
 	$(BIN)/python -m tests.benchmarks $(ARGS)

@@ -3,6 +3,10 @@
 Every kernel of ours is declared through this `njit`. numba's own looks for other folders where the chosen one fails,
 among them the sources', in which kernels of older sources may lie, and raises where it finds none, where the disk is
 full, and at a damaged file.
+
+A kernel is compiled for Python and for other kernels separately, each when it is first called from there. What only
+Python needs, the code that unpacks every array of the arguments from its Python object, is half of all code where
+arguments are large tuples; most kernels are called from kernels alone, and go without.
 """
 
 from __future__ import annotations
@@ -12,8 +16,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final, TypeVar
 
 import numba
+from numba.core import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 from numba.core.dispatcher import Dispatcher
+from numba.core.registry import CPUDispatcher
 
 from common import kernel_cache
 
@@ -22,6 +28,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 # of numba's own, which are not all typed
 _Parts: Final[Any] = CompileResultCacheImpl
 _Files: Final[Any] = FunctionCache
+_Compiled: Final[Any] = CPUDispatcher
 
 
 def njit(*, cache: bool, nogil: bool = False) -> Callable[[_Function], _Function]:
@@ -34,18 +41,34 @@ def njit(*, cache: bool, nogil: bool = False) -> Callable[[_Function], _Function
 
     def decorate(function: _Function) -> _Function:
         kernel: Any = numba.njit(nogil=nogil)(function)
-        if cache and isinstance(kernel, Dispatcher):  # without a compiler it is the function itself
-            _keep(kernel, function)
+        if isinstance(kernel, Dispatcher):  # without a compiler it is the function itself
+            inner: Any = numba.njit(nogil=nogil, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+            kernel = _Kernel(function, targetoptions=kernel.targetoptions)
+            kernel.inner = inner
+            if cache:
+                _keep(kernel, function, _Kept)
+                _keep(inner, function, _KeptInner)
         compiled: _Function = kernel  # it is called as the function is
         return compiled
 
     return decorate
 
 
-def _keep(kernel: Any, function: Callable[..., Any]) -> None:
+class _Kernel(_Compiled):  # type: ignore[misc]
+    """What Python calls; other kernels call ``inner``."""
+
+    inner: Any
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What its name means in other kernels."""
+        return types.Dispatcher(self.inner)
+
+
+def _keep(kernel: Any, function: Callable[..., Any], kept: type[_Kept]) -> None:
     kernel_cache.tell_where_kernels_are()
     with contextlib.suppress(RuntimeError, OSError):  # no folder, or one that has gone: it is compiled each time
-        kernel._cache = _Kept(function)
+        kernel._cache = kept(function)
 
 
 class _ChosenFolder(_Parts):  # type: ignore[misc]
@@ -73,3 +96,14 @@ class _Kept(_Files):  # type: ignore[misc]
         except Exception as error:
             self.disable()
             kernel_cache.tell_not_kept(f"{self.cache_path}: {getattr(error, 'strerror', None) or error}")
+
+
+class _InnerNames(_ChosenFolder):
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
+        return f"{super().get_filename_base(fullname, abiflags)}.inner"
+
+
+class _KeptInner(_Kept):
+    """The files of one function as other kernels call it."""
+
+    _impl_class = _InnerNames

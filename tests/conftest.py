@@ -2,6 +2,9 @@
 
 pytest-django has loaded the settings when this file is read, so they are changed here and not in the environment; the
 environment is set too, for tests that start processes. A DATABASE_URL that is set already is used as it is.
+
+Where tests run in parallel, each process and what it starts computes with one thread, and long files come first, so
+that none is begun when the other processes are at their end.
 """
 
 from __future__ import annotations
@@ -18,6 +21,10 @@ from django.conf import settings
 from server import database
 from server.settings import database_settings
 
+_IS_PARALLEL = "PYTEST_XDIST_WORKER" in os.environ
+_LONG = ("tests/e2e/", "tests/test_packaging.py")
+if _IS_PARALLEL:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by torch when it is loaded
 _FOLDER = Path(tempfile.mkdtemp(prefix="tengen-test-"))
 _FOLDER.chmod(0o755)  # started by root, PostgreSQL runs as another user
 _POSTGRES = _FOLDER / "postgres"
@@ -49,6 +56,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.CELERY_BROKER_URL = "memory://"
     settings.CELERY_BROKER_TRANSPORT_OPTIONS = {}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first."""
+    if _IS_PARALLEL:
+        items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -37,9 +37,10 @@ def tengen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python.with_name("tengen")
 
 
-def run(*words: str, text: str = "", folder: Path | None = None) -> str:
-    """What a program prints, from ``folder``."""
+def run(*words: str, text: str = "", folder: Path | None = None, **variables: str) -> str:
+    """What a program prints, from ``folder`` and with more ``variables`` of the environment."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= variables
     result = subprocess.run(
         words, input=text, capture_output=True, text=True, cwd=folder, env=environment, timeout=SECONDS, check=False
     )
@@ -58,7 +59,8 @@ def test_its_commands_are_told_by_its_name(tengen: Path, tmp_path: Path) -> None
 def test_it_finds_its_texts_and_answers_from_any_folder(tengen: Path, tmp_path: Path) -> None:
     requests = [{"id": "a", "action": "query_models"}, {"id": "b", "boardXSize": 1}]
     text = "".join(f"{json.dumps(request)}\n" for request in requests)
-    answers = run(str(tengen), "analysis", "-model", "random", text=text, folder=tmp_path)
+    plain = {"NUMBA_DISABLE_JIT": "1"}  # what was compiled for the checkout would be compiled again for another folder
+    answers = run(str(tengen), "analysis", "-model", "random", text=text, folder=tmp_path, **plain)
     models, refused = [json.loads(line) for line in answers.splitlines()]
     assert models["models"][0]["name"] == "random"
     assert (refused["id"], refused["field"]) == ("b", "boardXSize")

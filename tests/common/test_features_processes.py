@@ -38,13 +38,13 @@ def test_bounds_hold(tmp_path: Path) -> None:
 
 
 @njit(cache=True)
-def _work(state: Any, history: Any, options: Any, outputs: Any, area: Any, scratch: Any, n: int) -> None:
+def _work(state: Any, history: Any, length: int, options: Any, outputs: Any, area: Any, scratch: Any, n: int) -> None:
     planes, packed, global_inputs = outputs
     for _ in range(n):
         for age in range(3):
             state["ladder_known"][age] = 0
-        encode(state, history, 9, options, planes, global_inputs, scratch)
-        encode_packed(state, history, 9, options, packed, global_inputs, scratch)
+        encode(state, history, length, options, planes, global_inputs, scratch)
+        encode_packed(state, history, length, options, packed, global_inputs, scratch)
         score(state, area, scratch["area"])
         all_pass_alive(state, area, scratch["area"])
 
@@ -58,14 +58,14 @@ def test_nothing_is_allocated() -> None:
     outputs = (planes, packed, np.zeros(features.NUM_GLOBAL_INPUTS, np.float32))
     area = np.zeros(NUM_POINTS, np.int8)
     scratch = features.new_scratch()
-    _work(game.state, game.history, OPTIONS, outputs, area, scratch, 1)
+    _work(game.state, game.history, 9, OPTIONS, outputs, area, scratch, 1)
     were_enabled = _nrt_python.memsys_stats_enabled()
     _nrt_python.memsys_enable_stats()
     try:
         allocations = []
         for n in (1, 50):
             before = rtsys.get_allocation_stats()  # type: ignore[no-untyped-call]
-            _work(game.state, game.history, OPTIONS, outputs, area, scratch, n)
+            _work(game.state, game.history, 9, OPTIONS, outputs, area, scratch, n)
             after = rtsys.get_allocation_stats()  # type: ignore[no-untyped-call]
             allocations.append((after.alloc - before.alloc, after.mi_alloc - before.mi_alloc))
     finally:

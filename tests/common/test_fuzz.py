@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests import ROOT
 
 
@@ -25,6 +27,7 @@ def run(arguments: list[str], **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow  # compiles the whole game anew
 def test_illegal_input_with_bounds_checks(tmp_path: Path) -> None:
     # The cache's key does not tell checked code from unchecked code, so this process gets a folder of its own.
     output = run(

@@ -128,6 +128,36 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path, suffix: str, content: bytes
     assert len(damaged.read_bytes()) > len(good) // 2
 
 
+CALLS_A_KERNEL = """
+from common.kernels import njit
+
+@njit(cache=True)
+def double(x):
+    return x + x
+
+@njit(cache=True)
+def quadruple(x):
+    return double(double(x))
+
+print(quadruple(10), double(21), len(quadruple.signatures), len(double.signatures), len(double.inner.signatures))
+"""
+
+
+def test_for_kernels_and_for_python_it_is_compiled_and_kept_separately(tmp_path: Path) -> None:
+    script = tmp_path / "calls_a_kernel.py"
+    script.write_text(CALLS_A_KERNEL)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels"), "PYTHONPATH": str(ROOT)}
+    written = []
+    for called_inside in (1, 0):  # the second process finds all that it needs in the files of its own calls
+        done = subprocess.run(
+            [sys.executable, str(script)], capture_output=True, text=True, check=False, env=environment
+        )
+        assert (done.stdout, done.stderr) == (f"40 42 1 1 {called_inside}\n", "")
+        written.append({path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nbc")})
+    assert len(written[0]) == 3
+    assert written[0] == written[1]
+
+
 def test_every_kernel_is_declared_by_ours() -> None:
     wrong = [
         str(path.relative_to(ROOT))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,8 @@ from tests.common.naive import Board, board_of
 from tests.common.naive_game import NaiveGame, chain_of, liberties
 
 LAWS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW_OR_ALL = pytest.mark.parametrize("examples", [15, pytest.param(60, marks=pytest.mark.slow)])
+"""Of random games that are played by the slow twin as well."""
 LETTERS = {"X": BLACK, "O": WHITE, ".": EMPTY}
 
 
@@ -102,16 +105,24 @@ def check_marks(game: Game) -> None:
         assert marks[point] == play.LEGAL * legal + play.BANNED * banned
 
 
-@LAWS
-@given(SIZES, rules_of_play(), CHOICES)
-def test_kernels_agree_with_the_slow_twin(size: tuple[int, int], rules: Rules, choices: list[int]) -> None:
-    agree(Game(GameStart(*size, rules)), choices)
+@FEW_OR_ALL
+def test_kernels_agree_with_the_slow_twin(examples: int) -> None:
+    @settings(LAWS, max_examples=examples)
+    @given(SIZES, rules_of_play(), CHOICES)
+    def law(size: tuple[int, int], rules: Rules, choices: list[int]) -> None:
+        agree(Game(GameStart(*size, rules)), choices)
+
+    law()
 
 
-@LAWS
-@given(st.sampled_from(KOS), rules_of_play(), st.integers(0, 2), CHOICES)
-def test_ko_fights_agree_with_the_slow_twin(picture: str, rules: Rules, phase: int, choices: list[int]) -> None:
-    agree(Game.from_picture(picture, rules, phase=phase if rules.scoring == Scoring.TERRITORY else 0), choices)
+@FEW_OR_ALL
+def test_ko_fights_agree_with_the_slow_twin(examples: int) -> None:
+    @settings(LAWS, max_examples=examples)
+    @given(st.sampled_from(KOS), rules_of_play(), st.integers(0, 2), CHOICES)
+    def law(picture: str, rules: Rules, phase: int, choices: list[int]) -> None:
+        agree(Game.from_picture(picture, rules, phase=phase if rules.scoring == Scoring.TERRITORY else 0), choices)
+
+    law()
 
 
 def agree(game: Game, choices: list[int]) -> None:
