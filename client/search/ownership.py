@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from client.search.borrow import borrowed
 from client.search.report import Ownership
 from client.search.shares import (
     Walk,
@@ -27,8 +26,6 @@ FloatArray = npt.NDArray[np.float64]
 @njit(cache=True, nogil=True)
 def _average_ownership(forest: Forest, slot: int, top: int, walk: Walk, mean: FloatArray, stdev: FloatArray) -> None:
     """Fill mean and stdev [L * L] of node ``top``, both zeros."""
-    forest = borrowed(forest)
-    walk = borrowed(walk)
     count = ownership_shares(forest, slot, top, walk)
     for i in range(count):
         index = walk.counted[i]
@@ -72,8 +69,6 @@ def _on_board(values: FloatArray, state: np.void) -> FloatArray:
 
 @njit(cache=True, nogil=True)
 def _average_errors(forest: Forest, slot: int, top: int, walk: Walk) -> tuple[float, float]:
-    forest = borrowed(forest)
-    walk = borrowed(walk)
     count = error_shares(forest, slot, top, walk)
     win_loss = 0.0
     score = 0.0

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from client.search.backup import recompute
 from client.search.bias import bias_key, has_bias
-from client.search.borrow import borrowed
 from client.search.cache import NO_ENTRY, Cache, CacheForm, find_entry, keep_answer, read_entry
 from client.search.ending import set_ending_points
 from client.search.evaluation_key import evaluation_key, key_symmetry, with_symmetry
@@ -419,12 +418,6 @@ def descend_all(
     forest: Forest, playouts: Playouts, inputs: Inputs, cache: Cache, scratch: Scratch, context: Context
 ) -> int:
     """One round down for every running slot; returns the number of batch rows to evaluate."""
-    forest = borrowed(forest)
-    playouts = borrowed(playouts)
-    inputs = borrowed(inputs)
-    cache = borrowed(cache)
-    scratch = borrowed(scratch)
-    context = borrowed(context)
     rows: Any = np.int64(0)
     for slot in range(forest.searches.shape[0]):
         if forest.searches[slot]["status"] == RUNNING:
@@ -553,12 +546,6 @@ def expand_all(
     Returns:
         Their number, or NOT_FINITE if an evaluation was not finite.
     """
-    forest = borrowed(forest)
-    playouts = borrowed(playouts)
-    outputs = borrowed(outputs)
-    cache = borrowed(cache)
-    scratch = borrowed(scratch)
-    context = borrowed(context)
     finite = True
     for row in range(rows):
         finite = _expand_row(forest, playouts, row, outputs, cache, scratch, context) and finite

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from client.search.backup import weigh_children
-from client.search.borrow import borrowed
 from client.search.select import edge_weight
 from client.search.tree import EVALUATED, NO_EDGE, Context, Forest, Scratch
 from common.kernels import njit
@@ -54,8 +53,6 @@ def divide_by_squares(forest: Forest, slot: int, walk: Walk) -> None:
 
     A child where the game is over has no ownership; its part stays with the parent.
     """
-    forest = borrowed(forest)
-    walk = borrowed(walk)
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
     for index in range(forest.searches[slot]["num_nodes"]):
@@ -84,10 +81,6 @@ def divide_by_squares(forest: Forest, slot: int, walk: Walk) -> None:
 @njit(cache=True, nogil=True)
 def divide_as_searched(forest: Forest, slot: int, scratch: Scratch, context: Context, walk: Walk) -> None:
     """For short-term errors: children count as in the averages of the search, without cuts at the root."""
-    forest = borrowed(forest)
-    scratch = borrowed(scratch)
-    context = borrowed(context)
-    walk = borrowed(walk)
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
     parameters = forest.parameters[slot]

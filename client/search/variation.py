@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from client.search.borrow import borrowed
 from client.search.play_selection import Children, apply_lcb, best_child, gather_children
 from client.search.select import sign_of
 from client.search.tree import NO_EDGE, ROOT, Forest
@@ -80,9 +79,6 @@ def follow_line(forest: Forest, slot: int, edge: int, children: Children, line: 
     Returns:
         Number of moves, at least 1.
     """
-    forest = borrowed(forest)
-    children = borrowed(children)
-    line = borrowed(line)
     edges = forest.edges[slot]
     line.met[ROOT] = True
     length = 0
