@@ -29,6 +29,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Parts: Final[Any] = CompileResultCacheImpl
 _Files: Final[Any] = FunctionCache
 _Compiled: Final[Any] = CPUDispatcher
+_compiler: Final[Any] = numba.njit
 
 
 def njit(*, cache: bool, nogil: bool = False) -> Callable[[_Function], _Function]:
@@ -44,9 +45,9 @@ def njit(*, cache: bool, nogil: bool = False) -> Callable[[_Function], _Function
     """
 
     def decorate(function: _Function) -> _Function:
-        kernel: Any = numba.njit(nogil=nogil, _nrt=False)(function)
+        kernel: Any = _compiler(nogil=nogil, _nrt=False)(function)
         if isinstance(kernel, Dispatcher):  # without a compiler it is the function itself
-            inner: Any = numba.njit(nogil=nogil, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+            inner: Any = _compiler(nogil=nogil, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
             kernel = _Kernel(function, targetoptions=kernel.targetoptions)
             kernel.inner = inner
             if cache:
