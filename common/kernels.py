@@ -22,6 +22,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 # of numba's own, which are not all typed
 _Parts: Final[Any] = CompileResultCacheImpl
 _Files: Final[Any] = FunctionCache
+_compiler: Final[Any] = numba.njit
 
 
 def njit(*, cache: bool, nogil: bool = False) -> Callable[[_Function], _Function]:
@@ -37,7 +38,7 @@ def njit(*, cache: bool, nogil: bool = False) -> Callable[[_Function], _Function
     """
 
     def decorate(function: _Function) -> _Function:
-        kernel: Any = numba.njit(nogil=nogil, _nrt=False)(function)
+        kernel: Any = _compiler(nogil=nogil, _nrt=False)(function)
         if cache and isinstance(kernel, Dispatcher):  # without a compiler it is the function itself
             _keep(kernel, function)
         compiled: _Function = kernel  # it is called as the function is
