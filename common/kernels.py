@@ -36,8 +36,8 @@ def njit(*, cache: bool, nogil: bool = False) -> Callable[[_Function], _Function
     """Decorator: compile a function when it is first called; it must not allocate, nor return an array.
 
     Numba's runtime, which counts references to arrays, is left out: two calls for each array that is passed on or
-    viewed, which took a fifth of a playout's time and half of the code. Who calls a kernel holds the arrays that it
-    gives until it returns. An allocation in a kernel is an error at compilation.
+    viewed took half of a playout's time. Who calls a kernel holds the arrays that it gives until it returns. An
+    allocation in a kernel is an error at compilation.
 
     Args:
         cache: keep what was compiled for later processes, if that is possible; if not, one line says so.

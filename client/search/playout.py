@@ -124,41 +124,12 @@ def _link(
 
 
 @njit(cache=True, nogil=True)
-def _choose(
-    forest: Forest, slot: int, playouts: Playouts, row: int, depth: int, scratch: Scratch, context: Context
-) -> tuple[int, int]:
-    """The next move from node ``depth`` of the path: an edge, or NO_EDGE and a position (NO_POSITION: there is none).
-
-    A look aside (search.md 4.6) is marked in ``playouts.counts_from``.
-    """
-    search = forest.searches[slot]
-    parameters = forest.parameters[slot]
-    index: Any = np.int64(playouts.nodes[row, depth])
-    if search["rules_inside"] or index == ROOT:
-        edge, position = select_by_rules(forest, slot, index, depth, scratch, context)
-        if edge == NO_EDGE and position == NO_POSITION:
-            return NO_EDGE, NO_POSITION
-    else:
-        edge, position = select_move(
-            forest.nodes[slot], forest.edges[slot], forest.priors[slot, index], index, parameters, scratch
-        )
-    if (
-        parameters["enable_more_passing_hacks"]
-        and not search["avoids"]
-        and pass_would_end_phase(scratch.state[0], forest.histories[slot])
-    ):
-        aside = look_aside(forest, slot, index, edge, position, depth)
-        if aside != NO_POSITION:
-            playouts.counts_from[row] = depth + 1
-            return NO_EDGE, aside
-    return edge, position
-
-
-@njit(cache=True, nogil=True)
 def _step(
     forest: Forest, slot: int, playouts: Playouts, row: int, depth: int, scratch: Scratch, context: Context
 ) -> int:
     """Take one move from node ``depth`` of the path; returns EVALUATED if the walk goes on from the next node.
+
+    A look aside (search.md 4.6) is marked in ``playouts.counts_from``.
 
     It may end here: ENDS_HERE, its last edge being counted; in graph search PENDING at a node under evaluation, or
     UNEVALUATED where the move is illegal, since the node was evaluated with another history, and is to be again.
@@ -166,12 +137,24 @@ def _step(
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
     search = forest.searches[slot]
+    parameters = forest.parameters[slot]
     state = scratch.state[0]
     history = forest.histories[slot]
     index: Any = np.int64(playouts.nodes[row, depth])
-    edge, position = _choose(forest, slot, playouts, row, depth, scratch, context)
-    if edge == NO_EDGE and position == NO_POSITION:
-        return ENDS_HERE
+    if search["rules_inside"] or index == ROOT:
+        edge, position = select_by_rules(forest, slot, index, depth, scratch, context)
+        if edge == NO_EDGE and position == NO_POSITION:
+            return ENDS_HERE
+    else:
+        edge, position = select_move(
+            nodes, edges, forest.priors[slot, index], index, parameters, scratch.weights, scratch.entered
+        )
+    hides_pass = parameters["enable_more_passing_hacks"] and not search["avoids"]
+    if hides_pass and pass_would_end_phase(state, history):
+        aside = look_aside(forest, slot, index, edge, position, depth)
+        if aside != NO_POSITION:
+            playouts.counts_from[row] = depth + 1
+            edge, position = NO_EDGE, aside
     move: Any = np.int64(position if edge == NO_EDGE else edges[edge]["position"])
     point = point_of(move, context.length)
     if search["is_graph"] and index != ROOT and not is_legal(state, history, point):
@@ -181,7 +164,7 @@ def _step(
     bias_first = bias_second = np.uint64(0)
     if biased:
         bias_first, bias_second = bias_key(state, point)
-    is_open = point == PASS and is_left_open(state, history, index == ROOT, forest.parameters[slot])
+    is_open = point == PASS and is_left_open(state, history, index == ROOT, parameters)
     play(state, history, point)
     if edge == NO_EDGE:
         bias = (biased, bias_first, bias_second)

@@ -18,15 +18,15 @@ from client.search.rng import normal, uniform
 from client.search.root_moves import may_enter
 from client.search.select import (
     NOT_ALLOWED,
-    best_unentered,
     exploration_scale,
     first_play_urgency,
+    next_unentered,
     selection_value,
     sign_of,
     weigh_children,
     with_virtual_losses,
 )
-from client.search.tree import NO_EDGE, NO_POSITION, ROOT, UNKNOWN_POSITION, Context, Forest, Scratch
+from client.search.tree import NO_EDGE, NO_POSITION, ROOT, Context, Forest, Scratch
 from common.go.points import EMPTY
 from common.kernels import njit
 
@@ -43,9 +43,11 @@ class Outlook(NamedTuple):
     scale: float
     urgency: float
     total: float  # weight of the legal children
-    largest: float  # the largest weight among them
+    largest: float  # the largest weight among them, where futile moves are looked for
     per_visit: float  # the node's weight per visit
     left: float  # playouts that may still come
+    largest_but_hint: float  # the largest weight of a child that is not the hint's, where there is a hint
+    at_root: bool
     reply: int  # position of the mirror reply, in mirror go
     depth: int  # turns below the root
 
@@ -96,13 +98,13 @@ def playouts_left(forest: Forest, slot: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _largest_weight(forest: Forest, slot: int, node: np.void, weights: Any, excluded: int) -> float:
+def _largest_weight(edges: npt.NDArray[np.void], node: np.void, weights: Any, excluded: int) -> float:
     """The largest of the children's weights; the child of the move ``excluded`` does not count."""
     largest = 0.0
     e = node["first_edge"]
     i = 0
     while e != NO_EDGE:
-        edge = forest.edges[slot, e]
+        edge = edges[e]
         if edge["prior"] >= 0.0 and edge["position"] != excluded:
             largest = max(largest, weights[i])
         i += 1
@@ -112,16 +114,19 @@ def _largest_weight(forest: Forest, slot: int, node: np.void, weights: Any, excl
 
 @njit(cache=True, nogil=True)
 def _overruling_value(
-    forest: Forest, slot: int, index: int, e: int, weight: float, outlook: Outlook, scratch: Scratch, length: int
+    edge: np.void,
+    child: np.void,
+    weight: float,
+    outlook: Outlook,
+    search: np.void,
+    parameters: np.void,
+    state: np.void,
+    length: int,
 ) -> float:
     """What an existing child's value is regardless of PUCT: FUTILE, FORCED, or 0 where PUCT decides."""
-    parameters = forest.parameters[slot]
-    search = forest.searches[slot]
-    edge = forest.edges[slot, e]
     prior = float(edge["prior"])
     position: Any = np.int64(edge["position"])
-    if index == ROOT:
-        child = forest.nodes[slot, edge["child"]]
+    if outlook.at_root:
         threshold = parameters["futile_visits_threshold"]
         if threshold > 0.0 and is_futile(
             child["visits"], edge["visits"], weight, outlook.per_visit, outlook.left, outlook.largest, threshold
@@ -130,12 +135,13 @@ def _overruling_value(
         coefficient = parameters["root_desired_per_child_visits_coeff"]
         if coefficient > 0.0 and is_forced(prior, weight, outlook.total, coefficient):
             return FORCED
-        if position == search["hint"] and prior >= 0.0:
-            other = _largest_weight(forest, slot, forest.nodes[slot, index], scratch.weights, position)
-            if hint_is_owed(weight, edge["visits"], outlook.per_visit, other):
-                return FORCED
+        if (
+            position == search["hint"]
+            and prior >= 0.0
+            and hint_is_owed(weight, edge["visits"], outlook.per_visit, outlook.largest_but_hint)
+        ):
+            return FORCED
     if search["mirroring"] != EMPTY and prior >= 0.0:
-        state = scratch.state[0]
         mirroring = search["mirroring"]
         if is_owed_by_mirror(weight, outlook.total, position, state, mirroring, outlook.reply, outlook.depth, length):
             return FORCED
@@ -144,31 +150,31 @@ def _overruling_value(
 
 @njit(cache=True, nogil=True)
 def _child_value(
-    forest: Forest, slot: int, index: int, e: int, weight: float, outlook: Outlook, scratch: Scratch, context: Context
+    edge: np.void,
+    child: np.void,
+    weight: float,
+    bonus: float,
+    outlook: Outlook,
+    search: np.void,
+    parameters: np.void,
+    generator: npt.NDArray[np.uint64],
+    state: np.void,
+    length: int,
 ) -> float:
-    """Selection value of an existing child."""
-    overruling = _overruling_value(forest, slot, index, e, weight, outlook, scratch, context.length)
+    """Selection value of an existing child; ``bonus`` is the ending bonus of one that has weight."""
+    overruling = _overruling_value(edge, child, weight, outlook, search, parameters, state, length)
     if overruling != 0.0:
         return overruling
-    parameters = forest.parameters[slot]
-    search = forest.searches[slot]
-    edge = forest.edges[slot, e]
-    child = forest.nodes[slot, edge["child"]]
-    position: Any = np.int64(edge["position"])
     prior = float(edge["prior"])
-    utility = child["utility"] if weight > 0.0 else outlook.urgency
-    if index == ROOT and weight > 0.0 and parameters["root_ending_bonus_points"] != 0.0:
-        utility += ending_bonus(forest, slot, position, child, context.score_table)
+    utility = child["utility"] + bonus if weight > 0.0 else outlook.urgency
     if child["virtual_losses"] > 0:
         utility, weight = with_virtual_losses(child, utility, weight, outlook.sign, parameters)
     if search["mirroring"] != EMPTY and prior >= 0.0:
-        mirroring = search["mirroring"]
-        prior = expected_prior(
-            prior, position, scratch.state[0], mirroring, outlook.reply, outlook.depth, context.length
-        )
-    if index == ROOT and parameters["wide_root_noise"] > 0.0 and prior >= 0.0:
+        position: Any = np.int64(edge["position"])
+        prior = expected_prior(prior, position, state, search["mirroring"], outlook.reply, outlook.depth, length)
+    if outlook.at_root and parameters["wide_root_noise"] > 0.0 and prior >= 0.0:
         noise = parameters["wide_root_noise"]
-        utility, prior = widened(utility, prior, outlook.sign, noise, forest.generators[slot])
+        utility, prior = widened(utility, prior, outlook.sign, noise, generator)
     return selection_value(outlook.sign, utility, outlook.scale, prior, weight)
 
 
@@ -181,11 +187,6 @@ def _best_open(
     node = forest.nodes[slot, index]
     edges = forest.edges[slot]
     priors = forest.priors[slot, index]
-    if not search["rules_inside"] and not search["limits_root"]:
-        if node["next_position"] == UNKNOWN_POSITION:
-            node["next_position"] = best_unentered(node, edges, priors, scratch.entered)
-        position: Any = np.int64(node["next_position"])
-        return position, float(priors[position]) if position != NO_POSITION else 0.0
     e = node["first_edge"]
     while e != NO_EDGE:
         scratch.entered[edges[e]["position"]] = True
@@ -195,7 +196,7 @@ def _best_open(
     to_move: Any = np.int64(node["to_move"])
     mirroring = search["mirroring"]
     for position in range(priors.shape[0]):
-        prior = float(priors[position])
+        prior = float(priors[position]) if position != NO_POSITION else 0.0
         if prior < 0.0 or scratch.entered[position] or not may_enter(forest, slot, position, to_move, outlook.depth):
             continue
         if mirroring != EMPTY:
@@ -212,17 +213,16 @@ def _best_open(
 
 
 @njit(cache=True, nogil=True)
-def _new_value(forest: Forest, slot: int, index: int, prior: float, outlook: Outlook) -> float:
+def _new_value(prior: float, outlook: Outlook, parameters: np.void, generator: npt.NDArray[np.uint64]) -> float:
     """Selection value of the best move that has no child."""
-    parameters = forest.parameters[slot]
     utility = outlook.urgency
-    if index == ROOT:
+    if outlook.at_root:
         threshold = parameters["futile_visits_threshold"]
         if threshold > 0.0 and is_futile_to_enter(outlook.per_visit, outlook.left, outlook.largest, threshold):
             return FUTILE
         noise = parameters["wide_root_noise"]
         if noise > 0.0:
-            utility, prior = widened(utility, prior, outlook.sign, noise, forest.generators[slot])
+            utility, prior = widened(utility, prior, outlook.sign, noise, generator)
     return selection_value(outlook.sign, utility, outlook.scale, prior, 0.0)
 
 
@@ -232,19 +232,29 @@ def _outlook(
 ) -> Outlook:
     """What a node's statistics say of all its moves; the children's weights are in the scratch."""
     node = forest.nodes[slot, index]
+    edges = forest.edges[slot]
+    search = forest.searches[slot]
     parameters = forest.parameters[slot]
     sign = sign_of(node["to_move"])
+    at_root = index == ROOT
+    largest = largest_but_hint = 0.0
+    if at_root and parameters["futile_visits_threshold"] > 0.0:
+        largest = _largest_weight(edges, node, scratch.weights, NO_POSITION)
+    if at_root and search["hint"] != NO_POSITION:
+        largest_but_hint = _largest_weight(edges, node, scratch.weights, search["hint"])
     reply: Any = np.int64(NO_POSITION)
-    if forest.searches[slot]["mirroring"] != EMPTY:
+    if search["mirroring"] != EMPTY:
         reply = expected_reply(scratch.state[0], forest.priors[slot, index], length)
     return Outlook(
         sign,
         exploration_scale(total, node["utility"], node["utility_sq"], node["weight"], parameters),
-        first_play_urgency(node["utility"], node["own_utility"], visited_prior, sign, index == ROOT, parameters),
+        first_play_urgency(node["utility"], node["own_utility"], visited_prior, sign, at_root, parameters),
         total,
-        _largest_weight(forest, slot, node, scratch.weights, NO_POSITION),
+        largest,
         node["weight"] / node["visits"],
         playouts_left(forest, slot),
+        largest_but_hint,
+        at_root,
         reply,
         depth,
     )
@@ -257,22 +267,42 @@ def select_by_rules(
     """Choose at an evaluated node ``depth`` turns below the root, whose position is in the scratch.
 
     (edge, NO_POSITION) for an existing child, (NO_EDGE, position) for a new one; (NO_EDGE, NO_POSITION) if every move
-    is avoided and there is no child.
+    is avoided and there is no child. A root may have hundreds of children: what is called for each of them takes
+    records, since passing all arrays of a Forest takes longer than the rest.
     """
-    node = forest.nodes[slot, index]
+    nodes = forest.nodes[slot]
     edges = forest.edges[slot]
-    count, visited_prior, total = weigh_children(forest.nodes[slot], edges, node, scratch.weights)
-    outlook = _outlook(forest, slot, index, depth, total, visited_prior, scratch, context.length)
+    node = nodes[index]
+    search = forest.searches[slot]
+    parameters = forest.parameters[slot]
+    generator = forest.generators[slot]
+    state = scratch.state[0]
+    length = context.length
+    count, visited_prior, total = weigh_children(nodes, edges, node, scratch.weights)
+    outlook = _outlook(forest, slot, index, depth, total, visited_prior, scratch, length)
+    has_bonus = outlook.at_root and parameters["root_ending_bonus_points"] != 0.0
     best_value = NOT_ALLOWED
     best_edge: Any = np.int64(NO_EDGE)
     e: Any = np.int64(node["first_edge"])
     for i in range(count):
-        value = _child_value(forest, slot, index, e, scratch.weights[i], outlook, scratch, context)
+        edge = edges[e]
+        child = nodes[edge["child"]]
+        weight = scratch.weights[i]
+        bonus = 0.0
+        if has_bonus and weight > 0.0 and forest.ending_points[slot, edge["position"]] != 0.0:
+            move: Any = np.int64(edge["position"])
+            bonus = ending_bonus(forest, slot, move, child, context.score_table)
+        value = _child_value(edge, child, weight, bonus, outlook, search, parameters, generator, state, length)
         if value > best_value:
             best_value = value
             best_edge = e
-        e = np.int64(edges[e]["next_edge"])
-    position, prior = _best_open(forest, slot, index, outlook, scratch, context.length)
-    if position != NO_POSITION and _new_value(forest, slot, index, prior, outlook) > best_value:
+        e = np.int64(edge["next_edge"])
+    if search["rules_inside"] or search["limits_root"]:
+        position, prior = _best_open(forest, slot, index, outlook, scratch, length)
+    else:
+        priors = forest.priors[slot, index]
+        position = next_unentered(node, edges, priors, scratch.entered)
+        prior = float(priors[position]) if position != NO_POSITION else 0.0
+    if position != NO_POSITION and _new_value(prior, outlook, parameters, generator) > best_value:
         return NO_EDGE, position
     return best_edge, NO_POSITION

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from client.search.tree import ILLEGAL_PRIOR, NO_EDGE, NO_POSITION, UNKNOWN_POSITION, Scratch
+from client.search.tree import ILLEGAL_PRIOR, NO_EDGE, NO_POSITION, UNKNOWN_POSITION
 from client.search.utility import utility_radius
 from common.go.points import WHITE
 from common.kernels import njit
@@ -115,6 +115,16 @@ def best_unentered(
 
 
 @njit(cache=True, nogil=True)
+def next_unentered(
+    node: np.void, edges: npt.NDArray[np.void], priors: npt.NDArray[np.float32], entered: npt.NDArray[np.bool_]
+) -> int:
+    """`best_unentered`, which the node remembers until one more is entered."""
+    if node["next_position"] == UNKNOWN_POSITION:
+        node["next_position"] = best_unentered(node, edges, priors, entered)
+    return int(node["next_position"])
+
+
+@njit(cache=True, nogil=True)
 def weigh_children(
     nodes: npt.NDArray[np.void], edges: npt.NDArray[np.void], node: np.void, weights: FloatArray
 ) -> tuple[int, float, float]:
@@ -152,16 +162,17 @@ def select_move(
     priors: npt.NDArray[np.float32],
     index: int,
     parameters: np.void,
-    scratch: Scratch,
+    weights: FloatArray,
+    entered: npt.NDArray[np.bool_],
 ) -> tuple[int, int]:
     """Choose at an evaluated node below the root: (edge, NO_POSITION) for an existing child, (NO_EDGE, position) else.
 
-    ``nodes`` and ``edges`` are one slot's, ``priors`` [P] the node's policy in use. (NO_EDGE, NO_POSITION) cannot
+    ``nodes`` and ``edges`` are one slot's, ``priors`` [P] the node's policy in use, ``weights`` and ``entered`` [P] the
+    scratch's. (NO_EDGE, NO_POSITION) cannot
     come out, since the pass is always legal.
     """
     node = nodes[index]
     sign = sign_of(node["to_move"])
-    weights = scratch.weights
     count, visited_prior, total = weigh_children(nodes, edges, node, weights)
     scale = exploration_scale(total, node["utility"], node["utility_sq"], node["weight"], parameters)
     urgency = first_play_urgency(node["utility"], node["own_utility"], visited_prior, sign, False, parameters)
@@ -180,9 +191,7 @@ def select_move(
             best_value = value
             best_edge = e
         e = edge["next_edge"]
-    if node["next_position"] == UNKNOWN_POSITION:
-        node["next_position"] = best_unentered(node, edges, priors, scratch.entered)
-    position = node["next_position"]
+    position = next_unentered(node, edges, priors, entered)
     if position != NO_POSITION:
         prior = float(priors[position])
         if selection_value(sign, urgency, scale, prior, 0.0) > best_value:

@@ -8,8 +8,8 @@ is of; so results do not depend on what a memo holds.
 The footprint is found without watching the search at each step. With the points at which it listed moves and those of
 the chain in question, it takes in the chains of the defender that moves could have joined to that chain, every chain
 beside any of these, whose liberties count, and all points around. It is one bit per point by rows, like the colours of
-the stones on it; a comparison is one of twenty words. Knows chains and colours as `common.go.ladder_board` has them,
-and no rule of ladders.
+the stones on it; a comparison is one of as many words as the board has rows. Knows chains and colours as
+`common.go.ladder_board` has them, and no rule of ladders.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SIZE_KEYS: Final = split_mix_64(0x51E, STRIDE * STRIDE)
 
 LADDER_MEMO: Final = np.dtype(
     [
-        ("size", np.int32),  # of the board in hand: rows and columns in one number
+        ("size", np.int32),  # of the board in hand: columns times STRIDE, and rows
         ("rows_known", np.int8),
         ("rows", np.int64, _ROWS),  # stones of the board in hand: Black's bits, and White's from _WHITE_SHIFT on
         ("footprint", np.int64, _ROWS),
@@ -79,7 +79,7 @@ def note(memo: Any, point: int) -> None:
 @njit(cache=True, nogil=True)
 def _read_rows(board: Any, memo: Any) -> None:
     colour = board["colour"]
-    for row in range(1, _ROWS - 1):
+    for row in range(1, memo["size"] % STRIDE + 1):
         black = 0
         white = 0
         for x in range(MAX_LENGTH):
@@ -138,7 +138,7 @@ def recall(board: Any, key: Any, memo: Any) -> int:
             continue
         content = memo["content"][index, way]
         differs = 0
-        for y in range(MAX_LENGTH):
+        for y in range(memo["size"] % STRIDE):  # on small boards one cache line of the table instead of three
             area = content[y] >> _AREA_SHIFT
             differs |= (rows[y + 1] & (area | (area << _WHITE_SHIFT))) ^ (content[y] & _STONES)
         if differs == 0:
@@ -215,7 +215,7 @@ def remember(board: Any, target: int, key: Any, is_captured: bool, memo: Any) ->
     memo["next_way"][index] = (way + 1) % _WAYS
     memo["key"][index, way] = key | _ONE if is_captured else key & ~_ONE
     content = memo["content"][index, way]
-    for y in range(MAX_LENGTH):
+    for y in range(memo["size"] % STRIDE):
         here = footprint[y + 1]
         around = here | (here << 1) | (here >> 1) | footprint[y] | footprint[y + 2]
         area = (around >> 1) & ((1 << MAX_LENGTH) - 1)
