@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from unittest.mock import patch
 
@@ -140,14 +141,18 @@ def test_two_batches_are_under_way_at_once() -> None:
     assert device.under_way == []
 
 
-def test_a_bad_batch_is_told_where_it_is_waited_for() -> None:
+@pytest.mark.parametrize("sixteen_bit", [False, True])
+def test_a_bad_batch_is_told_where_it_is_waited_for(sixteen_bit: bool) -> None:
     net = mini(NETS[0])
-    evaluator = NetEvaluator(net, LateDevice(net), LENGTH)
+    device = LateDevice(net)
+    device.sixteen_bit = sixteen_bit
+    evaluator = NetEvaluator(net, device, LENGTH)
     bad, good = random_batch(4, LENGTH, full=True), random_batch(4, LENGTH, full=True)
     bad.global_inputs[2, 5] = np.nan
     wait_for_bad, wait_for_good = evaluator.submit(bad, 4), evaluator.submit(good, 4)
-    with pytest.raises(EvaluatorError, match="not a number"):
+    with pytest.raises(EvaluatorError, match=f"not a number on {re.escape(device.description)}") as told:
         wait_for_bad()
+    assert ("useFP16 = false" in str(told.value)) is sixteen_bit
     wait_for_good()
     assert np.isfinite(good.policy).all()
 
