@@ -29,6 +29,8 @@ from nets.training.config import recipe_config
 from nets.training.losses import Losses, SekiScale, seki_share
 from nets.training.metrics import TermMeans
 from tests.benchmarks import gpu
+from tests.benchmarks.gpu.nets import Unchecked, lively, positions
+from tests.benchmarks.gpu.nets import differences as largest_differences
 from tests.benchmarks.rounding import rounded
 from tests.nets import stand_in_cuda
 from tests.nets.made_rows import made_rows
@@ -87,10 +89,10 @@ def test_losses_and_gradients_stay_on_the_device(
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("name", FAMILIES[:4])
 def test_sixteen_bits_pass_the_self_tests_limit(name: str, dtype: torch.dtype, full: bool) -> None:
-    net, known = gpu.lively(name), known_positions(V7, 7, full=full)
+    net, known = lively(name), known_positions(V7, 7, full=full)
     wanted, found = repeated(known, KNOWN_ROWS), repeated(known, KNOWN_ROWS)
     for batch, backend in ((wanted, TorchBackend(net, 7, 1, sizes=(4,))), (found, rounded(net, 7, dtype))):
-        gpu.Unchecked(net, backend, 7).run(batch, KNOWN_ROWS)
+        Unchecked(net, backend, 7).run(batch, KNOWN_ROWS)
     apart = differences(found, wanted, known.legal)
     assert objections(apart, SIXTEEN_BITS) == []
     assert max(values.max() for values in apart.values()) > 1e-5
@@ -112,9 +114,9 @@ def test_memory_that_fails_while_a_graph_is_recorded() -> None:
 @pytest.mark.parametrize(("name", "at_once"), [(FAMILIES[0], False), (FAMILIES[0], True), (FAMILIES[3], False)])
 def test_batches_under_way_on_a_device(monkeypatch: pytest.MonkeyPatch, name: str, at_once: bool) -> None:
     """The code of a GPU's lanes, streams and graphs on a stand-in: outputs are those of one batch after the other."""
-    net = gpu.lively(name)
+    net = lively(name)
     shapes = [(40, (7,)), (3, (5,)), (17, (7, 4)), (40, (7,)), (16, (5,)), (1, (6,)), (64, (7, 3))]
-    wanted, found = ([gpu.positions(rows, 7, edges=edges) for rows, edges in shapes] for _ in range(2))
+    wanted, found = ([positions(rows, 7, edges=edges) for rows, edges in shapes] for _ in range(2))
     reference = NetEvaluator(net, TorchBackend(net, 7, 1), 7)
     for batch in wanted:
         reference.run(batch, len(batch.symmetry))
@@ -133,7 +135,7 @@ def test_batches_under_way_on_a_device(monkeypatch: pytest.MonkeyPatch, name: st
             wait()
         assert not evaluator._pipeline._under_way
         for mine, other in zip(found, wanted, strict=True):
-            assert max(gpu.differences(mine, other).values()) < 1e-4
+            assert max(largest_differences(mine, other).values()) < 1e-4
             for array in (mine.policy, mine.win_loss, mine.no_result, mine.scalars, mine.ownership):
                 array[:] = again
     evaluator.submit(found[0], 40)
@@ -143,7 +145,7 @@ def test_batches_under_way_on_a_device(monkeypatch: pytest.MonkeyPatch, name: st
 
 def test_a_machine_without_openvino_uses_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openvino", None)
-    evaluator = make_evaluator(gpu.lively("b2c16"), length=7)
+    evaluator = make_evaluator(lively("b2c16"), length=7)
     assert "torch" in evaluator.description
     evaluator.close()
 
