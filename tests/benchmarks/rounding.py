@@ -15,7 +15,8 @@ from nets.architecture.model import Net
 from nets.evaluation.backends import TorchBackend
 from nets.evaluation.evaluator import NetEvaluator
 from tests.benchmarks.gpu.exactness import RECORDED_NET, have_records, recorded_net
-from tests.benchmarks.gpu.nets import DTYPES, LARGE, NBT, TRANSFORMER, Unchecked, differences, lively, positions
+from tests.benchmarks.gpu.nets import DTYPES, LARGE, NBT, TRANSFORMER, Unchecked, lively, positions
+from tests.benchmarks.gpu.nets import differences as largest_differences
 from tests.nets.rawnet import compare
 from tests.oracles import records
 
@@ -36,7 +37,7 @@ def main() -> None:
         wanted, found = positions(8, length), positions(8, length)
         Unchecked(net, TorchBackend(net, length, 1, sizes=(4,)), length).run(wanted, 8)
         Unchecked(net, rounded(net, length, dtype), length).run(found, 8)
-        print(f"{name} {length}×{length} {title}: {differences(found, wanted)}", flush=True)
+        print(f"{name} {length}×{length} {title}: {largest_differences(found, wanted)}", flush=True)
     if not have_records():
         print("no folder of recorded outputs: trained nets are left out")
         return
