@@ -31,10 +31,10 @@ COMMANDS: Final = {
 def main(arguments: Sequence[str]) -> int:
     """Run one command; returns the exit code."""
     words = list(arguments)
-    if words[:1] in (["-h"], ["--help"]):
+    if words[:1] in (["-h"], ["-help"], ["--help"]):
         print(overview())
         return 0
-    if words[:1] == ["--version"]:
+    if words[:1] in (["-version"], ["--version"]):
         from common.wire import CLIENT_VERSION
 
         print(f"tengen client {CLIENT_VERSION}")
@@ -46,9 +46,11 @@ def main(arguments: Sequence[str]) -> int:
     module_name, summary = COMMANDS[name]
     with interrupts_end_the_program():
         module = importlib.import_module(module_name)
-    parser = argparse.ArgumentParser(prog=f"{program()} {name}", description=summary)
+    parser = argparse.ArgumentParser(prog=f"{program()} {name}", description=summary, add_help=False)
+    parser.add_argument("-help", "--help", action="help", help="show this, as -h does too")
     module.add_arguments(parser)
-    return int(module.run(parser.parse_args(words)))
+    # An option -h would be taken for the beginning of every unknown -h…: "ignored explicit argument".
+    return int(module.run(parser.parse_args(["-help" if word == "-h" else word for word in words])))
 
 
 def program() -> str:

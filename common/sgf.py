@@ -44,6 +44,7 @@ _MOST_POINTS: Final = 99_999
 """Of a result."""
 _MAX_SETUP: Final = 10 * MAX_LENGTH**2
 """Points that a file may set up or clear, repeated ones counted."""
+TROMP_TAYLOR: Final = Rules()
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _COLOURS: Final = {"B": BLACK, "W": WHITE}
 _CENTIKOMI: Final = 100.0
@@ -111,11 +112,14 @@ def _escaped(text: str) -> str:
 # --------------------------------------------------------------------------------------------------------------------
 
 
-def read(data: bytes | str, *, max_bytes: int = MAX_BYTES, max_nodes: int = MAX_NODES) -> GameRecord:
+def read(
+    data: bytes | str, *, usual: Rules = TROMP_TAYLOR, max_bytes: int = MAX_BYTES, max_nodes: int = MAX_NODES
+) -> GameRecord:
     """The first game of a file; of variations the main line.
 
     Args:
         data: content of a file; `common.sgf_bytes` says how bytes are decoded.
+        usual: the rules of a file that names none, and its komi if it has none either.
         max_bytes: longer content is refused unread.
         max_nodes: so are longer games.
 
@@ -132,7 +136,7 @@ def read(data: bytes | str, *, max_bytes: int = MAX_BYTES, max_nodes: int = MAX_
         raise SgfError(f"the game has more than {max_nodes} nodes") from None
     except ValueError as error:
         raise SgfError(f"not readable as SGF: {error}") from None
-    return _record(nodes, warnings)
+    return _record(nodes, usual, warnings)
 
 
 def read_all(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Iterator[GameRecord]:
@@ -150,14 +154,14 @@ def read_all(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> Iterator[GameR
                 raise SgfError(f"line {number}: {error}") from None
 
 
-def _record(nodes: list[Properties], warnings: list[str]) -> GameRecord:
+def _record(nodes: list[Properties], usual: Rules, warnings: list[str]) -> GameRecord:
     root = nodes[0]
     game = _text(root, "GM")
     if game not in ("", "1"):
         raise SgfError(f"GM[{game[:20]}] is not Go, which is GM[1]")
     x_size, y_size = _size(_text(root, "SZ"))
     info, comment = _root_comment(_text(root, "C"), warnings)
-    rules = _rules(root, warnings, is_ours=info is not None)
+    rules = _rules(root, usual, warnings, is_ours=info is not None)
     body = _Body(x_size, y_size, rules.scoring == Scoring.TERRITORY)
     for number, properties in enumerate(nodes):
         body.add(number, properties)
@@ -297,16 +301,16 @@ def _root_comment(text: str, warnings: list[str]) -> tuple[StartInfo | None, str
     return info, "" if info is not None else text
 
 
-def _rules(root: Properties, warnings: list[str], *, is_ours: bool) -> Rules:
+def _rules(root: Properties, usual: Rules, warnings: list[str], *, is_ours: bool) -> Rules:
     name = _simple_text(root, "RU").strip()
-    rules = Rules()
+    rules, taken = usual, "Tromp-Taylor rules" if usual == TROMP_TAYLOR else f"the rules {usual.sgf_name}"
     if name:
         try:
             rules = Rules.parse(name)
         except ValueError:
-            warnings.append(f"RU[{name[:60]}] is not a known rule set; Tromp-Taylor rules were taken")
+            warnings.append(f"RU[{name[:60]}] is not a known rule set; {taken} were taken")
     else:
-        warnings.append("RU is missing; Tromp-Taylor rules were taken")
+        warnings.append(f"RU is missing; {taken} were taken")
     text = _text(root, "KM").strip()
     if not text:
         warnings.append(f"KM is missing; the usual komi of the rules, {komi_text(rules.komi)}, was taken")

@@ -16,6 +16,7 @@ from common import config_text
 from common.config_text import ConfigError, Entry
 from common.precision import Precision
 from common.text_files import read_text
+from common.wire import CLIENT_VERSION
 from nets.files.katago_file import read_net
 
 LOADING: Final = "loading the network and compiling, which takes a minute or two at the first start"
@@ -23,6 +24,7 @@ LOADING: Final = "loading the network and compiling, which takes a minute or two
 
 def add_engine_options(parser: argparse.ArgumentParser, text: str, example: str) -> None:
     """The network, and settings over those of the text ``text`` that comes with Tengen, ``example`` of them."""
+    parser.add_argument("-version", "--version", action="version", version=f"tengen client {CLIENT_VERSION}")
     parser.add_argument("-model", "--model", required=True, metavar="FILE", help="network file, or random for none")
     parser.add_argument(
         "-config",

@@ -26,7 +26,7 @@ import numpy as np
 from client.networks import Loader, Network
 from client.search.cache import NO_CACHE, CacheForm, CacheSettings
 from client.search.guidance import NO_GUIDANCE, Guidance
-from client.search.limits import LEAST_TIMED_PLAYOUTS, Limits
+from client.search.limits import LEAST_TIMED_PLAYOUTS, Limits, pass_factor
 from client.search.pool import SearchPool, SearchResult
 from client.search.report import Report, ReportOptions
 from client.search.reporter import DEFAULT, Reporter
@@ -92,6 +92,9 @@ class Ticket:
         self.is_finished = False
         self.kept_visits = 0
         """Visits of the tree that the search went on in."""
+        one, two = (query.parameters[f"search_factor_after_{passes}_pass"] for passes in ("one", "two"))
+        self.pass_factor = float(pass_factor(state, one, two))
+        """What the opponent's last passes make of the limits."""
         self._state, self._history, self._tree = state, history, tree
         self._place: tuple[_Trees, int] | None = None
         self._deadline = FOREVER
@@ -101,6 +104,11 @@ class Ticket:
     def is_running(self) -> bool:
         """Whether the search has begun and not ended."""
         return self._place is not None and not self.is_finished
+
+    @property
+    def seconds(self) -> float:
+        """How long the search may take; its limits of visits and playouts are shortened where it begins."""
+        return self.query.limits.seconds * self.pass_factor
 
 
 @dataclass(frozen=True)
@@ -393,7 +401,7 @@ class Queries:
         held = trees.slots[slot]
         held.ticket, held.line, held.tree = ticket, query.line, ticket._tree
         ticket._place = trees, slot
-        ticket._deadline = self._clock() + query.limits.seconds
+        ticket._deadline = self._clock() + ticket.seconds
         trees.pool.start(
             slot,
             ticket._state,

@@ -28,6 +28,8 @@ REPORT_SCALE: Final = 1.0
 
 _NO_TEMPERATURE: Final = 1e-4
 _MIN_TOTAL_WEIGHT: Final = 1e-10
+_ROUNDING: Final = 1e-10
+"""Share of a weight that sums of floats may be wrong by."""
 
 
 class Children(NamedTuple):
@@ -140,6 +142,12 @@ def best_child(children: Children, count: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def _whole(weight: float) -> float:
+    """``weight`` rounded up, but for what sums of floats have added to a whole number: 32.00000000000001 is 32."""
+    return float(math.ceil(weight * (1.0 - _ROUNDING)))
+
+
+@njit(cache=True, nogil=True)
 def prune_to_hindsight(children: Children, count: int, best: int, scale: float, sign: float) -> None:
     """Leave every child but the best no more weight than PUCT would give it in hindsight (search.md 10.3)."""
     best_utility = children.utilities[best] + children.bonuses[best]
@@ -152,10 +160,10 @@ def prune_to_hindsight(children: Children, count: int, best: int, scale: float, 
         if not _may_be_played(children, i):
             children.values[i] = 0.0
         elif gap <= 0.0:
-            children.values[i] = math.ceil(children.weights[i])
+            children.values[i] = _whole(children.weights[i])
         else:
             wanted = max(0.0, scale * prior / gap - 1.0)
-            children.values[i] = math.ceil(min(children.weights[i], wanted))
+            children.values[i] = _whole(min(children.weights[i], wanted))
 
 
 @njit(cache=True, nogil=True)

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from client.engine.gtp.protocol import GtpError
+from client.engine.gtp.score import settled_result
 from client.engine.gtp.session import Session
 from client.engine.gtp.words import expected, shown
 from common import sgf
@@ -16,15 +17,15 @@ from common.sgf_record import GameRecord, Move
 
 
 def load_sgf(session: Session, words: list[str]) -> str:
-    """The position of a file before its move ``n``, or after the last."""
+    """The position of a file before its move ``n``, or after the last; rules that it does not name stay."""
     if not 1 <= len(words) <= 2:
         raise expected("one or two arguments", "loadsgf", words)
-    if len(words) == 2 and not re.fullmatch(r"\d{1,9}", words[1]):
+    if len(words) == 2 and not re.fullmatch(r"0*[1-9]\d{0,8}", words[1]):
         raise GtpError("Invalid value for moveNumber for loadsgf")
-    before = max(0, int(words[1]) - 1) if len(words) == 2 else None
+    before = int(words[1]) - 1 if len(words) == 2 else None
     try:
         with Path(words[0]).open("rb") as file:
-            record = sgf.read(file.read(sgf.MAX_BYTES + 1))
+            record = sgf.read(file.read(sgf.MAX_BYTES + 1), usual=session.position.rules)
         start, moves = _game_of(record)
         start = GameStart(
             start.x_size,
@@ -78,7 +79,7 @@ def _record_of(session: Session) -> GameRecord:
         handicap=count_stones((colour for colour, _, _ in stones), ((move.colour, move.at is None) for move in played)),
         stones=tuple(stones),
         moves=tuple(played),
-        result=game.result,
+        result=settled_result(session),
         beginner=WHITE if start.to_move == WHITE else BLACK,
     )
 

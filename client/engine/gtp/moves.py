@@ -12,7 +12,7 @@ from client.engine.gtp.passing import friendly_or_cleaning
 from client.engine.gtp.protocol import Interrupted, Lines, Stream
 from client.engine.gtp.resignation import has_lost
 from client.engine.gtp.session import Session
-from client.engine.gtp.thinking import ponder_if_wanted, think
+from client.engine.gtp.thinking import ponder_if_wanted, seconds_left, think
 from client.engine.gtp.words import colour_of, expected
 from client.engine.queries import Ticket
 from client.search.guidance import Avoided
@@ -75,9 +75,10 @@ def decide(
     assert ticket.point is not None
     if session.game.finished:
         return Decision(PASS, to_vertex(PASS, session.position.size[1]), session.clock() - began)
-    point = friendly_or_cleaning(session, colour, ticket.point)
+    left = seconds_left(session, colour, session.clock() - began)
+    point = friendly_or_cleaning(session, colour, ticket.point, seconds=left)
     _say_to_players(session, ticket, colour)
-    _wait(session, ticket, began)
+    _wait(session, colour, ticket, began)
     if session.settings.allow_resignation and has_lost(
         session.settings, session.game, colour, session.win_losses, ticket.result.mean.lead
     ):
@@ -153,14 +154,18 @@ def _say_to_players(session: Session, ticket: Ticket, colour: int) -> None:
     sys.stderr.flush()
 
 
-def _wait(session: Session, ticket: Ticket, began: float) -> None:
-    """Take as long as a person might: a random time, shorter where the net has no doubt (delayMoveScale)."""
+def _wait(session: Session, colour: int, ticket: Ticket, began: float) -> None:
+    """Take as long as a person might: a random time, shorter where the net has no doubt (delayMoveScale).
+
+    Never longer than the clock lets a turn take.
+    """
     settings = session.settings
     if settings.delay_scale <= 0.0 or ticket.result is None:
         return
     doubt = 1.0 - 1.0 / (1.0 + ticket.result.raw_policy_entropy)
     wanted = settings.delay_scale * doubt * float(session.random.gamma(2.0, 0.5))
-    left = min(wanted, settings.delay_most) - (session.clock() - began)
+    spent = session.clock() - began
+    left = min(min(wanted, settings.delay_most) - spent, seconds_left(session, colour, spent))
     if left > 0.0:
         session.sleep(left)
 

@@ -6,6 +6,7 @@ every stone on the board.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Final
 
@@ -15,9 +16,10 @@ import numpy.typing as npt
 from client.engine.gtp.session import Session
 from client.engine.gtp.settings import Switch
 from client.engine.gtp.thinking import genmove_parameters, query_of
-from client.engine.queries import Ticket
+from client.engine.queries import Query, Ticket
 from client.engine.statuses import alive_by_ownership, stones, strict_area, whole_area
 from client.search.limits import Limits
+from client.search.pool import SearchResult
 from client.search.report import ReportOptions
 from common.go.game import Game
 from common.go.play import is_legal, pass_would_end_game
@@ -34,15 +36,13 @@ _WORTH_POINTS: Final = 0.25
 _NEAR: Final = (-STRIDE, -1, 1, STRIDE)
 
 
-def friendly_or_cleaning(session: Session, colour: int, point: int) -> int:
-    """What to play where the search would play ``point``."""
-    game = session.game
+def friendly_or_cleaning(session: Session, colour: int, point: int, *, seconds: float = math.inf) -> int:
+    """What to play where the search would play ``point``; takes hardly more than ``seconds`` to find out."""
     if point == PASS:
         cleaning = _cleaning_point(session, colour) if _cleans_up(session) else None
         return PASS if cleaning is None else cleaning
-    if _may_pass_friendly(session, colour) and _is_settled(session, game, colour, point):
-        return PASS
-    return point
+    searches = _Searches(session, colour, session.clock() + seconds)
+    return PASS if _may_pass_friendly(session, colour) and _is_settled(searches, point) else point
 
 
 def _cleans_up(session: Session) -> bool:
@@ -90,12 +90,50 @@ def _may_pass_friendly(session: Session, colour: int) -> bool:
     )
 
 
-def _is_settled(session: Session, game: Game, colour: int, point: int) -> bool:
+class _Searches:
+    """The short searches that a friendly pass rests on, all of them before a deadline by the session's clock."""
+
+    def __init__(self, session: Session, colour: int, deadline: float) -> None:
+        self.session, self.colour = session, colour
+        self._deadline = deadline
+        self._limit = min(session.search.max_visits, session.search.max_playouts)
+
+    def ownership(self) -> npt.NDArray[np.float64] | None:
+        """Who owns what, White 1 and Black -1, [y_size, x_size]; None if there was no time to find out."""
+        ticket = self._run(self._query(self.colour, ownership=True))
+        if ticket is None:
+            return None
+        report = self.session.queries.report(ticket, ReportOptions(ownership=True))
+        return None if report is None or report.ownership is None else report.ownership.mean
+
+    def after(self, point: int) -> SearchResult | None:
+        """What is found once ``point`` is played; None if there was no time to find out."""
+        game = self.session.game.copy()
+        game.play(point, self.colour, tolerant=True)
+        ticket = self._run(replace(self._query(opponent(self.colour)), game=game))
+        return None if ticket is None else ticket.result
+
+    def _query(self, colour: int, *, ownership: bool = False) -> Query:
+        visits = _LEAST_VISITS + min(_MOST_MORE_VISITS, self._limit // _SHARE_OF_VISITS)
+        limits = Limits(visits=visits, seconds=self._deadline - self.session.clock())
+        parameters = genmove_parameters(self.session)
+        return query_of(self.session, colour, parameters, limits, is_of_game=False, ownership=ownership)
+
+    def _run(self, query: Query) -> Ticket | None:
+        """The finished search; None without time for it: a few playouts are no ground to end a game on."""
+        if query.limits.seconds <= 0.0:
+            return None
+        ticket = self.session.ask(query)
+        self.session.finish(ticket)
+        return ticket if self.session.clock() < self._deadline else None
+
+
+def _is_settled(searches: _Searches, point: int) -> bool:
     """Whether everybody knows who owns what, and ``point`` changes nothing of it."""
-    visits = _visits(session)
-    ownership = _ownership(session, colour, visits)
+    ownership = searches.ownership()
     if ownership is None:
         return False
+    game, colour = searches.session.game, searches.colour
     alive = alive_by_ownership(game, ownership)
     if not _agrees(game, ownership, [each for each in stones(game) if alive[each]]):
         return False
@@ -106,7 +144,7 @@ def _is_settled(session: Session, game: Game, colour: int, point: int) -> bool:
             return False
         if colours[near] == colour and state["chain_liberties"][state["chain_head"][near]] == 1:
             return False  # without the move the opponent could capture
-    return _is_worth_nothing(session, colour, point, visits)
+    return _is_worth_nothing(searches, point)
 
 
 def _agrees(game: Game, ownership: npt.NDArray[np.float64], living: list[int]) -> bool:
@@ -126,39 +164,14 @@ def _agrees(game: Game, ownership: npt.NDArray[np.float64], living: list[int]) -
     return True
 
 
-def _is_worth_nothing(session: Session, colour: int, point: int, visits: int) -> bool:
+def _is_worth_nothing(searches: _Searches, point: int) -> bool:
     """Whether a search after the move finds hardly more than one after a pass."""
-    played, passed = (_after(session, colour, each, visits) for each in (point, PASS))
-    if played.result is None or passed.result is None:
+    best, other = searches.after(point), searches.after(PASS)
+    if best is None or other is None:
         return False
-    sign = 1.0 if colour == WHITE else -1.0
-    best, other = played.result, passed.result
+    sign = 1.0 if searches.colour == WHITE else -1.0
     return (
         sign * (best.utility - other.utility) <= _WORTH_UTILITY
         and sign * (best.mean.score_mean - other.mean.score_mean) <= _WORTH_POINTS
         and sign * (best.mean.lead - other.mean.lead) <= _WORTH_POINTS
     )
-
-
-def _after(session: Session, colour: int, point: int, visits: int) -> Ticket:
-    game = session.game.copy()
-    game.play(point, colour, tolerant=True)
-    parameters = genmove_parameters(session)
-    query = query_of(session, opponent(colour), parameters, Limits(visits=visits), is_of_game=False)
-    ticket = session.ask(replace(query, game=game))
-    session.finish(ticket)
-    return ticket
-
-
-def _ownership(session: Session, colour: int, visits: int) -> npt.NDArray[np.float64] | None:
-    parameters = genmove_parameters(session)
-    query = query_of(session, colour, parameters, Limits(visits=visits), is_of_game=False, ownership=True)
-    ticket = session.ask(query)
-    session.finish(ticket)
-    report = session.queries.report(ticket, ReportOptions(ownership=True))
-    return None if report is None or report.ownership is None else report.ownership.mean
-
-
-def _visits(session: Session) -> int:
-    limit = min(session.search.max_visits, session.search.max_playouts)
-    return _LEAST_VISITS + min(_MOST_MORE_VISITS, limit // _SHARE_OF_VISITS)

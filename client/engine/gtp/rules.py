@@ -38,10 +38,12 @@ def get_rules(session: Session, words: list[str]) -> str:
 
 
 def set_rules(session: Session, words: list[str]) -> str:
-    """Other rules, by name or JSON; komi stays."""
+    """Other rules, by name or JSON; komi stays, and a text that has one is refused."""
     text = " ".join(words)
     try:
         rules = Rules.parse(text)
+        if "komi" in text:  # as a key of JSON or of the short string; no name has it
+            raise ValueError("Unknown rules option: komi")
     except ValueError as error:
         raise GtpError(f"Unknown rules '{shown(text)}', {shown(str(error))}") from None
     _use(session, rules)
@@ -56,7 +58,7 @@ def set_rule(session: Session, words: list[str]) -> str:
     key, value = words
     if key not in fields:
         raise GtpError(f"Unknown rules option: {shown(key)}")
-    fields[key] = value.lower() == "true" if value.lower() in ("true", "false") else value
+    fields[key] = value.lower() == "true" if value.lower() in ("true", "false") else value.upper()
     try:
         rules = Rules.from_json(fields)
     except ValueError as error:

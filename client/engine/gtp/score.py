@@ -20,7 +20,7 @@ from client.networks import RANDOM_MODEL
 from client.search.limits import Limits
 from client.search.report import ReportOptions
 from common.go.points import to_vertex
-from common.go.result import DRAW, VOID
+from common.go.result import DRAW, VOID, result_text
 from common.go.rules import Scoring
 from common.go.symmetry import NUM_SYMMETRIES
 from common.parameters import SearchParameters
@@ -37,11 +37,18 @@ def final_score(session: Session, words: list[str]) -> str:
     game = session.game
     if _is_exact(session):
         return DRAW if game.result == VOID else score_text(game.score())
-    if session.queries.network.name == RANDOM_MODEL:
-        return score_text(game.score())  # it has no idea of a score
-    found = lead(game.rules, game.start.area, lambda komi: _worth(session, komi))
-    rounded = math.floor(found + 0.5) if game.rules.result_is_integer else math.floor(found) + 0.5
-    return score_text(rounded)
+    return score_text(_estimate(session))
+
+
+def settled_result(session: Session) -> str | None:
+    """How the game ended, as forms and SGF have it; None if it goes on.
+
+    Where dead stones are left to agreement it is what `final_score` says, not the score with all of them on the board.
+    """
+    game = session.game
+    if not game.finished or game.result == VOID or _is_exact(session):
+        return game.result
+    return result_text(_estimate(session))
 
 
 def final_status_list(session: Session, words: list[str]) -> str:
@@ -87,6 +94,15 @@ def _is_exact(session: Session) -> bool:
     """Whether the rules themselves say how the game ended: no dead stone is left to agreement."""
     rules = session.game.rules
     return session.game.finished and (not rules.friendly_pass_ok or rules.scoring == Scoring.TERRITORY)
+
+
+def _estimate(session: Session) -> float:
+    """White's points if the position were played out."""
+    game = session.game
+    if session.queries.network.name == RANDOM_MODEL:
+        return game.score()  # it has no idea of a score
+    found = lead(game.rules, game.start.area, lambda komi: _worth(session, komi))
+    return math.floor(found + 0.5) if game.rules.result_is_integer else math.floor(found) + 0.5
 
 
 def _worth(session: Session, komi: float) -> Worth:

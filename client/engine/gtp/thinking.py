@@ -7,8 +7,8 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Final
 
-from client.engine.allotment import Thinking
-from client.engine.clock import byo_yomi, full_clock
+from client.engine.allotment import Thinking, allot
+from client.engine.clock import Clock, byo_yomi, full_clock
 from client.engine.gtp.advantage import dynamic_advantage, handicap_points
 from client.engine.gtp.session import LINE, Session
 from client.engine.queries import Query, Ticket
@@ -116,7 +116,7 @@ class _Timer:
         if result is None:
             return
         spent, playouts = now - self._began, result.visits - ticket.kept_visits
-        seconds = min(self._plan().seconds(result.policy_entropy, result.policy_surprise), ticket.query.limits.seconds)
+        seconds = min(self._plan().seconds(result.policy_entropy, result.policy_surprise), ticket.seconds)
         if not math.isinf(seconds):
             session.queries.expect(ticket, playouts_in(seconds - spent, playouts, spent))
         if (spent >= seconds and playouts >= 2) or session.queries.is_decided(ticket):
@@ -125,21 +125,34 @@ class _Timer:
     def _plan(self) -> Thinking:
         if self._thinking is None:
             session, game = self._session, self._session.game
-            clock = session.clocks[self._colour]
-            if clock.control.is_unlimited and not session.parameters.is_limited:
-                clock = UNTIMED
-            colours = game.state["colour"]
             seconds, visits = session.last_search
             self._thinking = Thinking(
-                clock=clock,
+                clock=_clock_of(session, self._colour),
                 area=game.start.area,
-                stones=int(((colours == BLACK) | (colours == WHITE)).sum()),
+                stones=_stones_on_board(session),
                 turn=game.turn,
                 parameters=session.settings,
                 carried=seconds * min(1.0, self._ticket.kept_visits / max(1, visits)),
-                factor=self._factor,
+                factor=self._factor * self._ticket.pass_factor,
             )
         return self._thinking
+
+
+def seconds_left(session: Session, colour: int, spent: float) -> float:
+    """How long a turn that has taken ``spent`` seconds may go on, by the clock and by maxTime."""
+    area, lag = session.game.start.area, session.settings.lag_buffer
+    most = allot(_clock_of(session, colour), area, _stones_on_board(session), lag).maximum
+    return max(0.0, min(most, session.search.max_time) - spent)
+
+
+def _clock_of(session: Session, colour: int) -> Clock:
+    clock = session.clocks[colour]
+    return UNTIMED if clock.control.is_unlimited and not session.parameters.is_limited else clock
+
+
+def _stones_on_board(session: Session) -> int:
+    colours = session.game.state["colour"]
+    return int(((colours == BLACK) | (colours == WHITE)).sum())
 
 
 def _winning_factor(session: Session, colour: int) -> float:
