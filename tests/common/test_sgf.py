@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from common import sgf
 from common.go.basics import BLACK, WHITE
-from common.go.rules import HandicapBonus, Ko, Rules, Scoring, Tax
+from common.go.rules import NAMED_RULES, HandicapBonus, Ko, Rules, Scoring, Tax
 from common.sgf import GameRecord, Move, MoveValues, SgfError, StartInfo
 from common.sgf_record import GAME_TYPES
 from tests.oracles import oracle_path
@@ -140,6 +140,11 @@ def test_rules_by_name() -> None:
     unknown = world("RU[Martian]KM[7.5]")
     assert unknown.rules == Rules()
     assert unknown.warnings == ("RU[Martian] is not a known rule set; Tromp-Taylor rules were taken",)
+    usual = NAMED_RULES["aga"].with_komi(3.5)
+    for text, warning in (("RU[Martian]", "RU[Martian] is not a known rule set"), ("", "RU is missing")):
+        other = sgf.read(f"(;GM[1]SZ[9]{text};B[cc])", usual=usual)
+        assert other.rules == usual
+        assert other.warnings[0] == f"{warning}; the rules AGA were taken"
 
 
 def test_handicap_without_stones_gets_the_fixed_points() -> None:

@@ -126,6 +126,21 @@ def test_seconds_count_from_the_begin_of_the_search() -> None:
     assert second.result.visits == 2
 
 
+def test_a_pass_of_the_opponent_shortens_the_seconds() -> None:
+    scripted = Scripted()
+    ended = game()
+    ended.play(PASS)
+    shortened = record(GTP, search_factor_after_one_pass=0.25)
+    first = scripted.queries.ask(query(ended, parameters=shortened, limits=Limits(seconds=8.0)))
+    scripted.queries.poll()
+    scripted.queries.poll()
+    scripted.clock.now += 1.9
+    assert scripted.queries.poll() == []
+    scripted.clock.now += 0.1
+    assert scripted.queries.poll() == [first]
+    assert first.seconds == 2.0
+
+
 def test_what_was_found_can_be_asked_while_the_search_runs() -> None:
     scripted = Scripted()
     ticket = scripted.queries.ask(query(game(), visits=100))

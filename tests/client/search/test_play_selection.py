@@ -11,6 +11,7 @@ from client.search.play_selection import (
     Children,
     apply_lcb,
     play_selection_values,
+    prune_to_hindsight,
     search_entropy_and_surprise,
     temper_values,
 )
@@ -29,6 +30,18 @@ def test_pruned_values_of_selfplay() -> None:
     rows, count = table()
     play_selection_values(node(**ROOT), rows, count, False, 0.0, record(SELFPLAY))
     assert rows.values.tolist() == [60, 40, 8, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("weight", "value"),
+    [(32.0, 32), (32.00000000000001, 32), (31.99999999999999, 32), (32.001, 33), (1e-9, 1), (0.0, 0), (0.879, 1)],
+)
+def test_what_rounding_adds_to_a_weight_is_no_visit(weight: float, value: float) -> None:
+    """Pruning rounds up: a move that would have deserved all of its weight keeps it, in whole visits."""
+    rows, count = children([0.5, 0.5], [100, 40], [0.0, 1.0], [0.1, 1.1])  # the second is better than the best
+    rows.weights[1] = weight
+    prune_to_hindsight(rows, count, 0, 1.0, 1.0)
+    assert rows.values[1] == value
 
 
 def test_lcb_of_selfplay() -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from client.engine.allotment import allot
 from client.engine.gtp.session import Session
 from client.engine.gtp.table import LISTED
+from client.networks import Network
 from common.go.points import BLACK, WHITE
 from tests.client.engine.gtp.talking import Clock, last, make_session, spoken, talk
 from tests.client.search.scripted import ScriptedEvaluator, hashed_answer
@@ -72,6 +74,7 @@ def test_the_list_is_that_of_katago(session: Session) -> None:
         ("loadsgf", "? Expected one or two arguments for loadsgf but got ''"),
         ("loadsgf /nowhere.sgf", "? Could not load sgf: /nowhere.sgf: No such file or directory"),
         ("loadsgf /nowhere.sgf x", "? Invalid value for moveNumber for loadsgf"),
+        ("loadsgf /nowhere.sgf 0", "? Invalid value for moveNumber for loadsgf"),
         ("loadsgf /nowhere.sgf -1", "? Invalid value for moveNumber for loadsgf"),
         ("printsgf /nowhere/game.sgf", "? Could not open or write to file: /nowhere/game.sgf"),
         ("time_settings 1 2", "? Expected int for byo-yomi overtime stones as argument 2"),
@@ -213,6 +216,82 @@ def test_games_are_written_and_read_again(session: Session, tmp_path: Path) -> N
     before = last(session, "showboard")
     assert talk(session, f"loadsgf {file}")[0].startswith("? Could not load sgf: ")
     assert last(session, "showboard") == before
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ("", "KM[3.5]RU[AGA]"),
+        ("KM[6.5]", "KM[6.5]RU[AGA]"),
+        ("RU[Foo]", "KM[3.5]RU[AGA]"),
+        ("RU[Chinese]", "KM[7.5]RU[Chinese]"),
+        ("RU[Japanese]", "KM[6.5]RU[Japanese]"),
+        ("RU[Japanese]KM[0.5]", "KM[0.5]RU[Japanese]"),
+    ],
+)
+def test_rules_that_a_file_does_not_name_stay(named: str, told: str, session: Session, tmp_path: Path) -> None:
+    """As a real KataGo 1.17.2 answers."""
+    file = tmp_path / "game.sgf"
+    file.write_bytes(f"\r\n(;GM[1]FF[4]SZ[5]\r\n{named};B[cc]\r\n(;W[bb])(;W[dd]))\n]".encode())
+    written = last(session, "kata-set-rules aga", "komi 3.5", f"loadsgf {file}", "printsgf")
+    assert written == f"= (;FF[4]GM[1]SZ[5]PB[]PW[]HA[0]{told};B[cc];W[bb])"
+
+
+def test_the_result_in_a_file_is_the_final_score(session: Session) -> None:
+    """Where dead stones are left to agreement, those on the board would count (a report on KataGo, number 596)."""
+    session.queries.network = Network("scripted", None)  # that named random has no idea of a score
+    ended = ["set_position b C1 b C2 b C3 b C4 b C5 w D1 w D2 w D3 w D4 w D5 w A1", "play b pass", "play w pass"]
+    exact = last(session, "kata-set-rules tromp-taylor", "komi 7.5", *ended, "printsgf")
+    # A1 is White's, and the empty points beside it nobody's: 5 + 1 stones and 5 points against 5 stones
+    assert "RE[W+13.5]" in exact
+    score = last(session, "kata-set-rules chinese", "final_score").removeprefix("= ")
+    assert f"RE[{score}]" in last(session, "printsgf")
+    assert score != "W+13.5"
+
+
+# -- rules --
+
+
+@pytest.mark.parametrize("text", ['{"ko":"SIMPLE","komi":3.5}', "koSIMPLEscoreAREAtaxNONEsui0komi3.5"])
+def test_komi_does_not_come_with_rules(text: str, session: Session) -> None:
+    rules = last(session, "kata-get-rules")
+    assert talk(session, f"kata-set-rules {text}") == [f"? Unknown rules '{text}', Unknown rules option: komi"]
+    assert last(session, "kata-get-rules") == rules
+
+
+def test_a_rule_may_be_written_small(session: Session) -> None:
+    words = ("ko simple", "scoring territory", "tax all", "whiteHandicapBonus n-1", "suicide FALSE")
+    talk(session, *(f"kata-set-rule {word}" for word in words))
+    assert json.loads(last(session, "kata-get-rules").removeprefix("= ")) == {
+        "friendlyPassOk": False,
+        "hasButton": False,
+        "ko": "SIMPLE",
+        "scoring": "TERRITORY",
+        "suicide": False,
+        "tax": "ALL",
+        "whiteHandicapBonus": "N-1",
+    }
+
+
+# -- reports on other engines --
+
+
+def test_allowed_moves_of_the_other_colour(session: Session) -> None:
+    """In Black's turn White is asked about, and at once (a report on KataGo, number 602)."""
+    for _ in range(2):
+        answer = talk(session, "kata-analyze W interval 1 allow W E5 1", 30, "name")[0]
+        assert set(re.findall(r"info move (\w+)", answer)) <= {"E5"}
+    answer = last(session, "kata-search_analyze w allow w E5 1")
+    assert re.findall(r"info move (\w+)", answer) == ["E5"]
+
+
+def test_a_clock_that_is_set_anew_at_every_turn(session: Session) -> None:
+    """As bots of online-go.com do, with more left than a period has (a report on Leela Zero, number 691)."""
+    for period, left in ((19, 20), (4, 24)):
+        talk(session, f"kgs-time_settings byoyomi 0 {period} 10", f"time_left b {left} 9")
+        clock = session.clocks[BLACK]
+        assert (clock.in_overtime, clock.period_left, clock.periods_left) == (True, left, 9)
+        assert allot(clock, 361, 0, 0.0).recommended > period
 
 
 # -- handicap --
