@@ -53,6 +53,7 @@ from client.search.tree import (
     Playouts,
     Scratch,
 )
+from client.search.values import are_finite
 from common.features import FeatureOptions, encode
 from common.go.board import copy_state
 from common.go.history import rewind
@@ -492,7 +493,7 @@ def _expand_leaf(
         share_priors(forest, slot, index)
         finish_evaluation(forest, slot, index, context)
         _back_up(forest, playouts, row, scratch, context)
-    return finite and math.isfinite(forest.nodes[slot, ROOT]["utility"])
+    return finite and are_finite(node["own"]) and math.isfinite(forest.nodes[slot, ROOT]["utility"])
 
 
 @njit(cache=True, nogil=True)

@@ -7,6 +7,7 @@ White's. Knows no tree.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from client.search.utility import terminal_score_moments
@@ -46,6 +47,15 @@ def write_evaluation(values: Any, outputs: Any, row: int, sign: float) -> None:
     values[SCORE_MEAN] = sign * mean
     values[SCORE_MEAN_SQ] = score_mean_square(mean, stdev, no_result)
     values[LEAD] = sign * outputs.lead[row]
+
+
+@njit(cache=True, nogil=True)
+def are_finite(values: Any) -> bool:
+    """Whether ``values`` [V] are all numbers; the utility shows neither a NaN lead nor a NaN spread of the score."""
+    total = 0.0
+    for value in range(NUM_VALUES):
+        total += values[value]
+    return math.isfinite(total)
 
 
 @njit(cache=True, nogil=True)
