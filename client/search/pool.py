@@ -17,26 +17,22 @@ import numpy as np
 import numpy.typing as npt
 
 from client.search.cache import NO_CACHE, CacheSettings, clear_cache, new_cache
-from client.search.ending import gather_bonuses
 from client.search.grow import clear_tree, new_forest
 from client.search.guidance import NO_GUIDANCE, Guidance, write_guidance
-from client.search.limits import is_decided, set_limits
-from client.search.passing import suppress_pass
+from client.search.limits import is_decided
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
     REPORT_SCALE,
     Children,
     choose_child,
-    gather_children,
     new_children,
-    play_selection_values,
     search_entropy_and_surprise,
 )
 from client.search.playout import NOT_FINITE, descend_all, expand_all
 from client.search.reuse import promote_child
 from client.search.rng import seed_generator
 from client.search.root import begin_search
-from client.search.root_moves import write_open_policy
+from client.search.root_children import fill_children
 from client.search.root_policy import interpolate_by_turn, policy_entropy
 from client.search.root_select import playouts_left
 from client.search.tree import (
@@ -218,16 +214,7 @@ class SearchPool:
         turn = first_turn + int(state["turns"])
         is_other = write_guidance(self.forest, slot, guidance, self.length)
         keeps = keep_tree and not is_other
-        begin_search(self.forest, slot, visits, turn, keeps, self.scratch, self.context)
-        set_limits(
-            self.forest.searches[slot],
-            self.forest.nodes[slot, ROOT],
-            self.forest.states[slot],
-            self.forest.parameters[slot],
-            visits,
-            playouts,
-            self.context.leaves,
-        )
+        begin_search(self.forest, slot, visits, playouts, turn, keeps, self.scratch, self.context)
 
     def _require_room(self, slot: int, state: np.void, visits: int) -> None:
         """ValueError or RuntimeError where a search cannot begin; see `start`."""
@@ -438,12 +425,6 @@ class SearchPool:
         Returns:
             How many there are.
         """
-        forest, parameters = self.forest, self.forest.parameters[slot]
         if lcb is None:
-            lcb = bool(parameters["use_lcb_for_selection"])
-        write_open_policy(forest, slot, self._open_policy)
-        count = gather_children(forest.nodes[slot], forest.edges[slot], self._open_policy, ROOT, children)
-        gather_bonuses(forest, slot, children, count, self.context)
-        suppress_pass(forest, slot, children, count, self.length)
-        play_selection_values(forest.nodes[slot, ROOT], children, count, lcb, at_least, parameters)
-        return int(count)
+            lcb = bool(self.forest.parameters[slot]["use_lcb_for_selection"])
+        return int(fill_children(self.forest, slot, children, self._open_policy, lcb, at_least, self.context))

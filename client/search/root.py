@@ -11,6 +11,7 @@ import numpy.typing as npt
 from client.search.graph import root_key
 from client.search.grow import clear_tree, drop_root_edges
 from client.search.leaf import mix_evaluation, mix_ownership, mixed, store_evaluation, write_policy
+from client.search.limits import set_limits
 from client.search.mirror import face_mirror_go, lean_to_centre
 from client.search.passing import cap_pass
 from client.search.reuse import fits, keep_below, recompute_tree
@@ -43,12 +44,26 @@ def begin_search(
     forest: Forest,
     slot: int,
     visits: int,
+    playouts: int,
     turn: int,
     keep_tree: bool,
     scratch: Scratch,
     context: Context,
 ) -> None:
     """Set a slot running whose state, history, parameters, guidance and generator are in place.
+
+    ``visits`` of the root and ``playouts`` of this search are what it may take at most.
+    """
+    _begin_tree(forest, slot, visits, turn, keep_tree, scratch, context)
+    search, root, state = forest.searches[slot], forest.nodes[slot, ROOT], forest.states[slot]
+    set_limits(search, root, state, forest.parameters[slot], visits, playouts, context.leaves)
+
+
+@njit(cache=True, nogil=True)
+def _begin_tree(
+    forest: Forest, slot: int, visits: int, turn: int, keep_tree: bool, scratch: Scratch, context: Context
+) -> None:
+    """Keep the tree, or clear it, and ready its root.
 
     A tree that does not fit (`client.search.reuse.fits`), or that saw a pass end the game where the root must not
     (search.md 4.6), is not kept. Another loses the root's children that may not be there, gets the new score centre

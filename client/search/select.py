@@ -168,8 +168,7 @@ def select_move(
     """Choose at an evaluated node below the root: (edge, NO_POSITION) for an existing child, (NO_EDGE, position) else.
 
     ``nodes`` and ``edges`` are one slot's, ``priors`` [P] the node's policy in use, ``weights`` and ``entered`` [P] the
-    scratch's. (NO_EDGE, NO_POSITION) cannot
-    come out, since the pass is always legal.
+    scratch's. (NO_EDGE, NO_POSITION) cannot come out, since the pass is always legal.
     """
     node = nodes[index]
     sign = sign_of(node["to_move"])
