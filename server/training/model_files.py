@@ -26,8 +26,7 @@ def read_model(path: Path) -> ModelFile:
 
     Raises:
         InvalidSettings: it cannot be opened, is cut short, corrupt or of a kind that clients cannot play, and where; or
-            no module can be made of it; or
-            what it puts out is not all numbers, which would end every client's streams.
+            no module can be made of it; or what it puts out is not all numbers, which would end every client's streams.
     """
     if not path.name.endswith(SUFFIX):
         raise InvalidSettings(f"{path.name}: a network file for clients ends in {SUFFIX}")

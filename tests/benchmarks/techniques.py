@@ -23,7 +23,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from client.matches.ledger import MatchResult
 from client.matches.score import Score
 from client.search.parameters import to_record
 from client.search.pool import SearchPool
@@ -117,7 +116,7 @@ def _match(options: argparse.Namespace, technique: Technique, visits: int) -> Sc
 def _score(results: Path) -> Score:
     score = Score()
     for line in results.read_text().splitlines():
-        result = {key: value for key, value in json.loads(line).items() if key in MatchResult.__dataclass_fields__}
+        result = json.loads(line)
         score.add(result["number"], result["points"])
     return score
 
@@ -128,14 +127,15 @@ class _Costs:
     def __init__(self, path: Path, net: Path, visits: int) -> None:
         self._path, self._net, self._visits = path, net, visits
         lines = path.read_text().splitlines() if path.exists() else []
-        self._known = {(row["name"], row["visits"]): float(row["cost"]) for row in map(json.loads, lines)}
+        rows = map(json.loads, lines)
+        self._known = {(row["net"], row["name"], row["visits"]): float(row["cost"]) for row in rows}
 
     def of(self, technique: Technique) -> float:
         """Processor seconds per visit with it over those without."""
-        key = technique.name, self._visits
+        key = self._net.name, technique.name, self._visits
         if key not in self._known:
             self._known[key] = _measure(self._net, technique, self._visits)
-            row = {"name": technique.name, "visits": self._visits, "cost": self._known[key]}
+            row = {"net": self._net.name, "name": technique.name, "visits": self._visits, "cost": self._known[key]}
             with self._path.open("a") as file:
                 file.write(json.dumps(row) + "\n")
         return self._known[key]
