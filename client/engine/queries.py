@@ -92,8 +92,7 @@ class Ticket:
         self.is_finished = False
         self.kept_visits = 0
         """Visits of the tree that the search went on in."""
-        one, two = (query.parameters[f"search_factor_after_{passes}_pass"] for passes in ("one", "two"))
-        self.pass_factor = float(pass_factor(state, one, two))
+        self.pass_factor = float(pass_factor(state, query.parameters))
         """What the opponent's last passes make of the limits."""
         self._state, self._history, self._tree = state, history, tree
         self._place: tuple[_Trees, int] | None = None

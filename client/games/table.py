@@ -137,7 +137,8 @@ class Table:
                 self._searches[slot] = search
                 start_search(self._seated[slot].pools[search.seat], slot, search)
                 if search.seconds < FOREVER:
-                    self._deadlines[slot] = time.monotonic() + _seconds_of(search)
+                    seconds = search.seconds * pass_factor(search.state, search.parameters)
+                    self._deadlines[slot] = time.monotonic() + seconds
         return finished
 
     def _leave(self, slot: int) -> FinishedGame:
@@ -159,12 +160,6 @@ def start_search(pool: SearchPool, slot: int, search: SearchOrder) -> None:
         guidance=search.guidance,
         symmetry_salt=search.symmetry_salt,
     )
-
-
-def _seconds_of(search: SearchOrder) -> float:
-    parameters = search.parameters
-    one, two = parameters["search_factor_after_one_pass"], parameters["search_factor_after_two_pass"]
-    return float(search.seconds * pass_factor(search.state, one, two))
 
 
 def found_by(pool: SearchPool, slot: int, search: SearchOrder) -> Found:

@@ -96,14 +96,16 @@ def scaled_count(count: int, factor: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def pass_factor(state: np.void, after_one_pass: float, after_two_passes: float) -> float:
+def pass_factor(state: np.void, parameters: np.void) -> float:
     """What the opponent's last turns make of the limits: 1 unless he passed, another factor if twice running."""
     other = opponent(state["to_move"])
     points = state["recent_point"]
     colours = state["recent_colour"]
     if points[0] != PASS or colours[0] != other:
         return 1.0
-    return after_two_passes if points[2] == PASS and colours[2] == other else after_one_pass
+    if points[2] == PASS and colours[2] == other:
+        return float(parameters["search_factor_after_two_pass"])
+    return float(parameters["search_factor_after_one_pass"])
 
 
 @njit(cache=True, nogil=True)
@@ -122,7 +124,7 @@ def set_limits(
     search: np.void, root: np.void, state: np.void, parameters: np.void, visits: int, playouts: int, leaves: int
 ) -> None:
     """Write a beginning search's limits: ``visits`` of its root and ``playouts`` of its own, and its leaves."""
-    factor = pass_factor(state, parameters["search_factor_after_one_pass"], parameters["search_factor_after_two_pass"])
+    factor = pass_factor(state, parameters)
     kept = int(root["visits"])
     limit = min(scaled_count(visits, factor), kept + scaled_count(playouts, factor))
     search["kept_visits"] = kept

@@ -63,12 +63,13 @@ def test_a_winner_searches_less(values: list[float], expected: float) -> None:
 
 def test_passes_of_the_opponent_shorten_the_search() -> None:
     state, history = empty(5)
+    parameters = record(search_factor_after_one_pass=0.5, search_factor_after_two_pass=0.25)
     expected = [1.0, 0.5, 0.5, 0.25, 1.0, 0.25]
     for turn, point in enumerate((point_at(0, 0), PASS, PASS, PASS, point_at(1, 1), PASS)):
         play(state, history, point)
-        assert pass_factor(state, 0.5, 0.25) == expected[turn], turn
+        assert pass_factor(state, parameters) == expected[turn], turn
     state["recent_colour"][0] = state["to_move"]
-    assert pass_factor(state, 0.5, 0.25) == 1.0
+    assert pass_factor(state, parameters) == 1.0
 
 
 @pytest.mark.parametrize(
