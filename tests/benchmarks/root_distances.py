@@ -119,7 +119,8 @@ def _ask(command: list[str], queries: list[dict[str, Any]]) -> Answers:
 
 def _tell(what: str, pairs: list[tuple[Answers, Answers]]) -> None:
     each = np.array([_distance(one, other) for one, other in pairs])
-    mean, error = each.mean(axis=0), each.std(axis=0) / np.sqrt(max(len(each) - 1, 1))
+    mean = each.mean(axis=0)
+    error = each.std(axis=0, ddof=1) / np.sqrt(len(each)) if len(each) > 1 else np.full(len(mean), np.nan)
     told = ", ".join(
         f"{name} {mean[index]:.3f} ± {error[index]:.3f}"
         for index, name in enumerate(("visits", "winrate", "lead", "same first move"))
