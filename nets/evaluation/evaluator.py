@@ -3,7 +3,8 @@
 The caller owns a `Batch`; an evaluator cuts it into pieces of a few fixed sizes, which the net is run on under each
 row's symmetry (`nets.evaluation.pipeline`). Boards of different sizes need masks; where all are squares of one size,
 only they are computed. A shape of pieces is proved before its first use (`nets.evaluation.comparison`); what fails is
-replaced by the next slower way (`nets.evaluation.ways`). Outputs that are not numbers are an error.
+replaced by the next slower way (`nets.evaluation.ways`). So are 16 bits that give no numbers in play; in 32 bits
+that is an error.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from nets.evaluation.comparison import Comparison
 from nets.evaluation.known_positions import KNOWN_ROWS
 from nets.evaluation.orientation import common_edge
 from nets.evaluation.outputs import decoding_of
-from nets.evaluation.pipeline import Pipeline, pieces
+from nets.evaluation.pipeline import Piece, Pipeline, pieces
 from nets.evaluation.uniform import UniformEvaluator
 from nets.evaluation.ways import first_that_starts, tell, ways_on
 from nets.files.exchange import module_of
@@ -71,19 +72,41 @@ class NetEvaluator:
         return new_batch(capacity, self.length, inputs=self.inputs, ownership=ownership)
 
     def submit(self, batch: Batch, count: int) -> Wait:
-        last, done, on_board = None, 0, batch.planes[:count, self.inputs.board]
+        parts, done, on_board = list[Piece](), 0, batch.planes[:count, self.inputs.board]
         edge = self._edge_for(on_board)
         while done < count:
             rows, shape = self._proved_piece(on_board, done, edge)
-            last = self._pipeline.launch(batch, rows, shape)
+            parts.append(self._pipeline.launch(batch, rows, shape))
             done = rows.stop
-        return nothing_to_wait_for if last is None else partial(self._pipeline.finish_up_to, last)
+        return partial(self._finish, self._pipeline, parts, batch, count) if parts else nothing_to_wait_for
 
     def run(self, batch: Batch, count: int) -> None:
         self.submit(batch, count)()
 
     def close(self) -> None:
         self._backend.close()
+
+    def _finish(self, pipeline: Pipeline, parts: list[Piece], batch: Batch, count: int) -> None:
+        """Wait for the parts of a batch; where 16 bits gave no numbers, evaluate it in another way. EvaluatorError."""
+        if pipeline.finish(parts):
+            return
+        if any(piece.backend is self._backend for piece in parts if not piece.finite):
+            self._fall_back()
+        self.run(batch, count)
+        parts.clear()  # whoever waits again has it
+
+    def _fall_back(self) -> None:
+        """Use the next way from now on; what is under way comes to its end. EvaluatorError if this one is exact.
+
+        A net may overflow in 16 bits at a position that no self-test has met: better slower than a game that is lost.
+        """
+        error = self._pipeline.not_numbers()
+        if not self._backend.sixteen_bit:
+            raise error
+        tell(self._name, error)
+        self._pipeline.finish_all()
+        self._backend.close()
+        self._use(first_that_starts(self._others, self._name, [str(error)]))
 
     def _edge_for(self, on_board: Planes) -> int:
         """Edge of the tensors that a batch is put into: that of the boards, if they were alike for a while."""

@@ -7,7 +7,7 @@ launching and waiting are apart.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,7 +28,10 @@ class Piece:
     rows: slice
     placement: Placement
     lane: Lane
+    backend: Backend
     finished: bool = False
+    finite: bool = True
+    """Whether what was put out are numbers; known once it is finished."""
 
 
 class Pipeline:
@@ -49,32 +52,42 @@ class Pipeline:
         gather_inputs(flat_points(batch.planes[rows]), batch.symmetry[rows], placement, flat_points(planes))
         lane.global_inputs[:count] = batch.global_inputs[rows]
         lane.launch(shape)
-        piece = Piece(batch, rows, placement, self._free.popleft())
+        piece = Piece(batch, rows, placement, self._free.popleft(), self.backend)
         self._under_way.append(piece)
         return piece
 
     def run(self, batch: Batch, shape: BatchShape) -> None:
-        """Evaluate all rows of a batch in pieces of one shape."""
+        """Evaluate all rows of a batch in pieces of one shape. EvaluatorError if what was put out are no numbers."""
         count = len(batch.symmetry)
         for start in range(0, count, shape.rows):
-            self.finish_up_to(self.launch(batch, slice(start, min(start + shape.rows, count)), shape))
+            piece = self.launch(batch, slice(start, min(start + shape.rows, count)), shape)
+            if not self.finish([piece]):
+                raise self.not_numbers()
 
-    def finish_up_to(self, piece: Piece) -> None:
-        """Wait for a piece, and so for those before it. EvaluatorError if what was put out is no number."""
-        while not piece.finished:
+    def finish(self, parts: Sequence[Piece]) -> bool:
+        """Wait for pieces, and so for those before them; whether all that these put out are numbers."""
+        while not all(piece.finished for piece in parts):
             self._finish_oldest()
+        return all(piece.finite for piece in parts)
 
     def finish_all(self) -> None:
-        """Wait for everything under way. EvaluatorError as `finish_up_to`."""
+        """Wait for everything under way."""
         while self._under_way:
             self._finish_oldest()
+
+    def not_numbers(self) -> EvaluatorError:
+        """What is wrong where a piece is not `finite`."""
+        return EvaluatorError(
+            f"{self._name} put out something that is not a number on {self.backend.description}: the net is damaged"
+            + (", or overflows in 16 bits (useFP16 = false avoids that)" if self.backend.sixteen_bit else "")
+        )
 
     def _finish_oldest(self) -> None:
         """Wait for the piece that was launched first, and decode it into its batch."""
         piece = self._under_way.popleft()
         piece.finished = True
         raw, rows, batch = piece.lane.outputs(), piece.rows, piece.batch
-        finite = decode_rows(
+        piece.finite = decode_rows(
             raw.policy,
             raw.values,
             raw.ownership,
@@ -91,11 +104,6 @@ class Pipeline:
             batch.ownership[rows],
         )
         self._free.append(piece.lane)
-        if not finite:
-            raise EvaluatorError(
-                f"{self._name} put out something that is not a number on {self.backend.description}: the net is damaged"
-                + (", or overflows in 16 bits (useFP16 = false avoids that)" if self.backend.sixteen_bit else "")
-            )
 
 
 def pieces(count: int, sizes: tuple[int, ...]) -> Iterator[int]:

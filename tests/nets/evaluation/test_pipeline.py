@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable
 from unittest.mock import patch
@@ -12,8 +13,9 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from hypothesis.strategies import booleans, integers, sampled_from
 
+from common.rows import GlobalInput
 from nets.architecture.model import Net
-from nets.evaluation.backends import CPU_SIZES, BatchShape, OutOfMemory, Raw, TorchBackend
+from nets.evaluation.backends import CPU_SIZES, Backend, BatchShape, OutOfMemory, Raw, TorchBackend
 from nets.evaluation.batch import Batch, EvaluatorError
 from nets.evaluation.evaluator import (
     NetEvaluator,
@@ -155,6 +157,45 @@ def test_a_bad_batch_is_told_where_it_is_waited_for(sixteen_bit: bool) -> None:
     assert ("useFP16 = false" in str(told.value)) is sixteen_bit
     wait_for_good()
     assert np.isfinite(good.policy).all()
+
+
+class Overflowing(LateLane):
+    """Puts out no numbers where komi is large, as 16 bits may."""
+
+    def run(self, shape: BatchShape) -> Raw:
+        raw = super().run(shape)
+        raw.values[self.global_inputs[: shape.rows, GlobalInput.SELF_KOMI] > 50.0, -1] = np.inf
+        return raw
+
+
+def overflowing(net: Net) -> LateDevice:
+    device = LateDevice(net)
+    device.sixteen_bit = True
+    device.lanes = Overflowing(net, device), Overflowing(net, device)
+    return device
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 1, 0)])
+def test_where_sixteen_bits_overflow_in_play_the_next_way_evaluates_the_batch(
+    order: tuple[int, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    net = mini(NETS[0])
+    ways: list[Callable[[], Backend]] = [lambda: overflowing(net), lambda: TorchBackend(net, LENGTH, 1)]
+    evaluator = NetEvaluator(net, overflowing(net), LENGTH, iter(ways))
+    other = torch_evaluator(NETS[0])
+    batches = [random_batch(rows, LENGTH, full=True, seed=rows) for rows in (4, 9, 4)]
+    batches[1].global_inputs[6, GlobalInput.SELF_KOMI] = 60.0
+    waits = [evaluator.submit(batch, len(batch.symmetry)) for batch in batches]
+    for which in order:
+        waits[which]()
+    for which in set(order):
+        batch = batches[which]
+        expected = copy.deepcopy(batch)
+        other.run(expected, len(batch.symmetry))
+        for name in OUTPUTS:
+            np.testing.assert_allclose(getattr(batch, name), getattr(expected, name), atol=1e-4, rtol=1e-4)
+    assert evaluator.description.startswith("CPU, torch, float32")
+    assert caplog.text.count("overflows in 16 bits") == 2
 
 
 def test_not_a_number_stops_with_a_message() -> None:
