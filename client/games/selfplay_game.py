@@ -14,7 +14,7 @@ import numpy as np
 from client.games import draws
 from client.games.chance import Draw, generator, search_seed
 from client.games.finish import finish_selfplay
-from client.games.game import Game, Notes, is_over, new_alive_scratch, play_move
+from client.games.game import Game, Notes, is_over, new_alive_scratch, new_records, play_move
 from client.games.orders import FinishedGame, GameOrder
 from client.games.played import new_turn_notes, played_game, with_more_room
 from client.games.playing import Purpose, Script, SearchOrder
@@ -40,7 +40,7 @@ class SelfplayGames:
     """
 
     def __init__(self, config: SelfplayConfig, capacity: int, length: int, *, pass_alive_suicide: bool = False) -> None:
-        self.records = np.zeros(capacity, SELFPLAY_GAME)
+        self.records = new_records(capacity, SELFPLAY_GAME)
         self.notes: dict[int, Notes] = {}
         self.turn_notes = new_turn_notes(capacity, length, policies=True)
         self.turns = new_turns(self.records["state"], self.records["history"], length)
