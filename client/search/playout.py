@@ -147,9 +147,7 @@ def _step(
         if edge == NO_EDGE and position == NO_POSITION:
             return ENDS_HERE
     else:
-        edge, position = select_move(
-            nodes, edges, forest.priors[slot, index], index, parameters, scratch.weights, scratch.entered
-        )
+        edge, position = select_move(nodes, edges, forest.priors[slot, index], index, parameters, scratch)
     hides_pass = parameters["enable_more_passing_hacks"] and not search["avoids"]
     if hides_pass and pass_would_end_phase(state, history):
         aside = look_aside(forest, slot, index, edge, position, depth)
