@@ -58,8 +58,9 @@ from common.features import FeatureOptions, encode
 from common.go.board import copy_state
 from common.go.history import rewind
 from common.go.play import LEGAL, is_legal, pass_would_end_phase, play
-from common.go.points import EMPTY, PASS, STRIDE, point_of
-from common.go.state import NUM_RECENT
+from common.go.ladder_readings import NO_READING
+from common.go.points import EMPTY, NUM_POINTS, PASS, STRIDE, point_of
+from common.go.state import MAX_READINGS, NUM_RECENT, History, State
 from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
 
@@ -294,6 +295,7 @@ def _optimism(parameters: Any, index: int) -> float:
 
 
 @njit(cache=True, nogil=True)
+    forest.readings[slot, index, 0] = NO_READING
 def _encode_leaf(
     forest: Forest, slot: int, playouts: Playouts, row: int, inputs: Inputs, scratch: Scratch, context: Context
 ) -> None:
@@ -324,10 +326,15 @@ def _encode_leaf(
 @njit(cache=True, nogil=True)
 def _write_ladder(ladder: npt.NDArray[np.int8], state: Any, age: int, length: int) -> None:
     """Give ``state`` the map of a node ``age`` turns earlier, so that encoding need not know it."""
+    if depth > 0:
+        _copy_readings(forest.readings[slot, playouts.nodes[row, depth - 1]], state["reading"][1])
     target = state["ladder"][age]
     for y in range(state["y_size"]):
         for x in range(state["x_size"]):
             target[(y + 1) * STRIDE + x + 1] = ladder[y * length + x]
+    _copy_readings(state["reading"][0], forest.readings[slot, index])
+    if depth == 0 and state["ladder_known"][1] != 0:
+        _keep_earlier_ladder(state, forest.states[slot])
     state["ladder_known"][age] = 1
 
 
@@ -360,6 +367,21 @@ def _descend_slot(
     cache: Cache,
     scratch: Scratch,
     context: Context,
+@njit(cache=True, nogil=True)
+def _keep_earlier_ladder(state: State, root: State) -> None:
+    """Give the root's STATE the map of the turn before it, which every leaf a turn below it is shown."""
+    for point in range(NUM_POINTS):
+        root["ladder"][1, point] = state["ladder"][1, point]
+    root["ladder_known"][1] = 1
+
+
+@njit(cache=True, nogil=True)
+def _copy_readings(source: npt.NDArray[np.int64], target: npt.NDArray[np.int64]) -> None:
+    """Carry what ladder searches looked at from a node to a STATE, or back."""
+    for index in range(MAX_READINGS):
+        target[index] = source[index]
+
+
 ) -> int:
     """Start playouts of one slot from batch row ``rows`` on; returns the rows filled then.
 

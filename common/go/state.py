@@ -20,6 +20,8 @@ from common.go.points import NUM_POINTS
 
 HISTORY_CAPACITY: Final = 4096
 """Keys a HISTORY can hold: turns, passes and cleanup ko captures of one game together."""
+MAX_READINGS: Final = 16
+"""Ladder searches of a board that are kept for the next; a board with more has its others searched anew."""
 HISTORY_TABLE: Final = 2 * HISTORY_CAPACITY
 NUM_RECENT: Final = 5
 
@@ -79,6 +81,8 @@ STATE: Final = np.dtype(
         ("ladder", np.int8, (3, NUM_POINTS)),
         ("ladder_known", np.int8, 3),
     ],
+        # ladder searches of this board and of the one a turn ago, by `common.go.ladder_readings`; 0: no more are known
+        ("reading", np.int64, (2, MAX_READINGS)),
     align=True,
 )
 
