@@ -177,6 +177,8 @@ class Scratch(NamedTuple):
     """Working space of one thread; contents mean nothing between calls."""
 
     state: npt.NDArray[np.void]  # [1] STATE
+    situation: npt.NDArray[np.uint64]  # [2] `client.search.keys.situation_key` of ``state`` ...
+    knows_situation: npt.NDArray[np.bool_]  # [1] ... if this says so
     area: npt.NDArray[np.int8]  # [NUM_POINTS]
     entered: npt.NDArray[np.bool_]  # [P] all False between calls
     edges: npt.NDArray[np.int32]  # [P]
@@ -253,6 +255,8 @@ def new_scratch(length: int, nodes: int, edges: int) -> Scratch:
     positions = length * length + 1
     return Scratch(
         state=new_states(1),
+        situation=np.zeros(2, np.uint64),
+        knows_situation=np.zeros(1, np.bool_),
         area=np.zeros(NUM_POINTS, np.int8),
         entered=np.zeros(positions, np.bool_),
         edges=np.zeros(positions, np.int32),
