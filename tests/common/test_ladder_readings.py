@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from common.go.game import Game
-from common.go.ladder_readings import NO_READING, READINGS, begin_readings, box_around, name_of, reading_of, verdict_of
+from common.go.ladder_readings import (
+    NO_READING,
+    READINGS,
+    begin_readings,
+    box_around,
+    keep_reading,
+    name_of,
+    reading_of,
+    verdict_of,
+)
 from common.go.points import PASS, from_vertex, point_at
 from common.go.start import GameStart
 from common.go.state import MAX_READINGS
@@ -41,23 +50,23 @@ def test_only_a_stone_where_the_search_looked_has_it_made_again() -> None:
     rows = ["." * 11] * 4 + ["...." + row for row in LADDER.split("/")]
     game = Game.from_picture("/".join(rows))
     assert searches_of(game) > 0
-    for move in (PASS, "A11"):
+    for move in (PASS, "B9"):
         game.play(move)
         assert searches_of(game) == 0
     game.play("H2")
     assert searches_of(game) > 0
 
 
-def test_a_board_with_too_many_readings_keeps_the_first() -> None:
-    """Twenty stones in atari that may run: what is not kept is searched anew, and the map is the same."""
+def test_no_more_readings_are_kept_than_there_is_room_for() -> None:
+    """Sixteen stones in atari that may run fill a STATE; more than that are searched anew each turn."""
     tile = ["..O.", ".OXO", ".O..", "...."]
-    rows = [tile[y % 4] * 4 + "..." for y in range(19)]
-    game = Game.from_picture("/".join(rows))
-    assert map_of(game, new_scratch()) == fresh_map_of(game)
+    game = Game.from_picture("/".join(tile[y % 4] * 4 + "..." for y in range(19)))
+    scratch = new_scratch()
+    assert map_of(game, scratch) == fresh_map_of(game)
     assert np.count_nonzero(game.state["reading"][0]) == MAX_READINGS
-    game.play(PASS)
-    assert searches_of(game) > 0
-    assert map_of(game, new_scratch()) == fresh_map_of(game)
+    kept = scratch["readings"]["found"].copy()
+    keep_reading(scratch["readings"], 1)
+    assert np.array_equal(scratch["readings"]["found"], kept)
 
 
 def test_a_box_holds_its_edges() -> None:
