@@ -327,6 +327,6 @@ def set_stone(state: State, point: int, colour_set: int) -> bool:
 def copy_state(targets: Any, target: int, sources: Any, source: int) -> None:
     """Make record ``targets[target]`` the same position as ``sources[source]``; the HISTORY stays shared.
 
-    One copy of 10.7 kB; the history must be rewound to ``history_count`` of a state before that state is used again.
+    One copy of 10.9 kB; the history must be rewound to ``history_count`` of a state before that state is used again.
     """
     targets[target] = sources[source]
