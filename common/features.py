@@ -132,39 +132,51 @@ def _collect_liberties(state: State, point_bits: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _collect_ladders(state: State, turns: int, captures: int, point_bits: Any) -> None:
+    """Adds the bits of ladders; ``captures`` is the bit of working moves of the player to move."""
+    now = state["ladder"][0]
+    before = state["ladder"][min(turns, 1)]
+    earlier = state["ladder"][min(turns, 2)]
+    end = (state["y_size"] + 1) * STRIDE
+    for point in range(STRIDE, end):
+        value = (now[point] & LADDERED) << InputPlane.LADDERED
+        value |= ((now[point] & captures) != 0) << InputPlane.LADDER_CAPTURE
+        point_bits[point] |= value
+    for point in range(STRIDE, end):
+        value = (before[point] & LADDERED) << InputPlane.LADDERED_1_AGO
+        value |= (earlier[point] & LADDERED) << InputPlane.LADDERED_2_AGO
+        point_bits[point] |= value
+
+
+@njit(cache=True, nogil=True)
 def _collect_board(state: State, length: int, turns: int, has_area: bool, scratch: Any) -> None:
     """Writes the bits of everything but moves and cleanup phases.
 
     Of the scratch record, ``marks`` are those of `common.go.play.mark_points`, and ``owner`` holds the area if there is
-    one. The loop over points is free of branches, so that the compiler does many at once.
+    one. The loops over points are free of branches and know few arrays each, so that the compiler does many at once.
     """
     own = state["to_move"]
     opp = opponent(own)
     stones = state["colour"]
-    now = state["ladder"][0]
-    before = state["ladder"][min(turns, 1)]
-    earlier = state["ladder"][min(turns, 2)]
-    captures = 1 << own
     owner = scratch["owner"]
     own_area = own if has_area else _NOBODY
     opp_area = opp if has_area else _NOBODY
     marks = scratch["marks"]
     point_bits = scratch["point_bits"]
+    end = (state["y_size"] + 1) * STRIDE
     _collect_liberties(state, point_bits)
-    for point in range(STRIDE, (state["y_size"] + 1) * STRIDE):
-        stone = stones[point]
-        value = point_bits[point] if (stone == own) | (stone == opp) else 0
-        value |= 1 << InputPlane.ON_BOARD
-        value |= (stone == own) << InputPlane.OWN_STONE
-        value |= (stone == opp) << InputPlane.OPP_STONE
-        value |= ((marks[point] & BANNED) != 0) << InputPlane.KO_BANNED
-        value |= (now[point] & LADDERED) << InputPlane.LADDERED
-        value |= ((now[point] & captures) != 0) << InputPlane.LADDER_CAPTURE
-        value |= (before[point] & LADDERED) << InputPlane.LADDERED_1_AGO
-        value |= (earlier[point] & LADDERED) << InputPlane.LADDERED_2_AGO
+    for point in range(STRIDE, end):
+        is_own = stones[point] == own
+        is_opp = stones[point] == opp
+        value = point_bits[point] if is_own | is_opp else 0
+        value |= (1 << InputPlane.ON_BOARD) | (is_own << InputPlane.OWN_STONE) | (is_opp << InputPlane.OPP_STONE)
+        point_bits[point] = value
+    for point in range(STRIDE, end):
+        value = ((marks[point] & BANNED) != 0) << InputPlane.KO_BANNED
         value |= (owner[point] == own_area) << InputPlane.OWN_AREA
         value |= (owner[point] == opp_area) << InputPlane.OPP_AREA
-        point_bits[point] = value
+        point_bits[point] |= value
+    _collect_ladders(state, turns, 1 << own, point_bits)
     bits = scratch["bits"]
     for index in range(8 * _OCTETS):
         bits[index] = 0

@@ -102,6 +102,20 @@ def evaluation_key(
         with_history: the key of the inputs; otherwise that of the situation.
     """
     first, second = situation_key(state, history)
+    return key_of_situation(first, second, state, history, options, optimism, with_history)
+
+
+@njit(cache=True, nogil=True)
+def key_of_situation(
+    first: Any,
+    second: Any,
+    state: State,
+    history: History,
+    options: FeatureOptions,
+    optimism: float,
+    with_history: bool,
+) -> tuple[Any, Any]:
+    """`evaluation_key` from the two words of `client.search.keys.situation_key`."""
     if state["phase"] > MAIN_PHASE:
         for y in range(state["y_size"]):
             start = (y + 1) * STRIDE + 1

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from client.search.keys import mixed_words, state_key
+from client.search.keys import mixed_words, state_key, with_standing
 from client.search.rng import uniform
 from client.search.tree import Forest, Playouts, Scratch
 from common.go.points import EMPTY, NEIGHBOURS, NO_POINT, NUM_POINTS, PASS
@@ -88,15 +88,22 @@ def root_key(state: State, history: History, bound: int, scratch: Scratch) -> tu
 
 @njit(cache=True, nogil=True)
 def child_key(
-    parent: Any, state: State, history: History, bound: int, force_non_terminal: bool, scratch: Scratch
+    parent: Any,
+    situation: Any,
+    state: State,
+    history: History,
+    bound: int,
+    force_non_terminal: bool,
+    scratch: Scratch,
 ) -> tuple[Any, Any]:
     """The key of a node that a turn below a node of key ``parent`` (uint64 [2]) has led to.
 
     Args:
+        situation: `client.search.keys.situation_key` of ``state``, uint64 [2].
         bound: graphSearchRepBound.
         force_non_terminal: whether the node is searched although its game is over.
     """
-    first, second = state_key(state, history)
+    first, second = with_standing(situation[0], situation[1], state, history)
     if not repetition_is_impossible(state, bound, scratch):
         chain_first, chain_second = mixed_words(parent[0], parent[1], _CHAIN_SALT)
         first ^= chain_first

@@ -22,7 +22,7 @@ from client.search.tree import (
     UNKNOWN_POSITION,
     Forest,
 )
-from common.go.state import new_histories, new_states
+from common.go.state import MAX_READINGS, new_histories, new_states
 from common.kernels import njit
 
 NODES_PER_VISIT: Final = 1.25
@@ -41,6 +41,7 @@ def new_forest(slots: int, visits: int, length: int, *, ownership: bool = False)
         edges=np.zeros((slots, int(visits * EDGES_PER_VISIT)), EDGE),
         priors=np.zeros((slots, nodes, positions), np.float32),
         ladders=np.zeros((slots, nodes, positions - 1), np.int8),
+        readings=np.zeros((slots, nodes, MAX_READINGS), np.int64),
         ownership=np.zeros((slots, nodes, owned), np.int16),
         node_table=np.zeros((slots, places), np.int32),
         biases=np.zeros((slots, nodes), BIAS),

@@ -15,22 +15,23 @@ from typing import Any, Final
 import numpy as np
 
 from client.search.rng import philox
+from common.go.bitrows import lowest_index
 from common.go.board import is_illegal_suicide
 from common.go.play import is_once_banned, is_superko_banned, pass_would_end_phase, unblocked_stone
-from common.go.points import EMPTY, MAIN_PHASE, NO_POINT, NUM_POINTS, SECOND_CLEANUP, STRIDE
+from common.go.points import EMPTY, MAIN_PHASE, MAX_LENGTH, NO_POINT, NUM_POINTS, SECOND_CLEANUP, STRIDE
+from common.go.rules import Ko
 from common.go.scoring import own_komi
 from common.go.state import History, State
-from common.go.zobrist import split_mix_64
+from common.go.zobrist import SECOND_SEED, split_mix_64
 from common.kernels import njit
 
 KOMI_STEPS: Final = 256.0
 """Komi counts in steps of 1/256 point, the rest cut off."""
 
 _NUM_TABLES: Final = 12
-_WORDS: Final = split_mix_64(0x5EA2C4, _NUM_TABLES * NUM_POINTS + 2).copy()
+_WORDS: Final = split_mix_64(SECOND_SEED, _NUM_TABLES * NUM_POINTS + 2).copy()
 _TABLES: Final = _WORDS[: _NUM_TABLES * NUM_POINTS].reshape(_NUM_TABLES, NUM_POINTS)
-# STATE keeps a first word of the stones up to date; this is the second.
-_STONES: Final = np.concatenate([np.zeros((1, NUM_POINTS), np.uint64), _TABLES[:2]])  # [colour, point]
+# The first two are the stones' (`common.go.zobrist.SECOND_STONE_KEYS`): a STATE keeps both words of its stones.
 _SIMPLE_KO: Final = _TABLES[2:4].copy()  # [word, point]
 _BANNED: Final = _TABLES[4:6].copy()  # [word, point]
 _BLOCKED: Final = _TABLES[6:8].copy()  # [word, point]
@@ -39,6 +40,7 @@ _SITUATION_SALT: Final = _WORDS[_NUM_TABLES * NUM_POINTS]
 _STANDING_SALT: Final = _WORDS[_NUM_TABLES * NUM_POINTS + 1]
 
 _LOW: Final = np.uint64(0xFFFFFFFF)
+_SIMPLE: Final = int(Ko.SIMPLE)
 _HALF: Final = np.uint64(32)
 _ZERO: Final = np.uint64(0)
 
@@ -51,42 +53,96 @@ def mixed_words(first: Any, second: Any, salt: Any) -> tuple[Any, Any]:
 
 
 @njit(cache=True, nogil=True)
+def _empty_points(state: State, row: int) -> int:
+    """The bits of a row's empty points, that of x = 0 first."""
+    colour = state["colour"]
+    bits = 0
+    for x in range(MAX_LENGTH):
+        bits |= (colour[row * STRIDE + 1 + x] == EMPTY) << x
+    return bits
+
+
+@njit(cache=True, nogil=True)
+def _left_points(state: State, row: int) -> int:
+    """The bits of a row's points from which a stone of the player to move has been taken off."""
+    vacated = state["vacated"]
+    own = state["to_move"]
+    bits = 0
+    for x in range(MAX_LENGTH):
+        bits |= (vacated[row * STRIDE + 1 + x] & own != 0) << x
+    return bits
+
+
+@njit(cache=True, nogil=True)
+def _with_bans(state: State, history: History, first: Any, second: Any) -> tuple[Any, Any]:
+    """The words with the points that superko forbids the player to move and nothing else does; main phase.
+
+    Where no stone of the player has been taken off, only a suicide can repeat a position, at a point without an empty
+    neighbour (rules.md 4): rows of bits tell the few points that need a closer look.
+    """
+    if state["ko_rule"] == _SIMPLE:
+        return first, second
+    has_left = state["captured"][state["to_move"]] != 0
+    above = 0
+    here = _empty_points(state, 1)
+    for row in range(1, state["y_size"] + 1):
+        below = _empty_points(state, row + 1)
+        bits = here & ~(above | below | (here << 1) | (here >> 1)) if state["suicide"] != 0 else 0
+        if has_left:
+            bits |= here & _left_points(state, row)
+        while bits:
+            point = row * STRIDE + 1 + lowest_index(bits)
+            bits &= bits - 1
+            if is_superko_banned(state, history, point) and not is_illegal_suicide(state, point, state["to_move"]):
+                first ^= _BANNED[0, point]
+                second ^= _BANNED[1, point]
+        above, here = here, below
+    return first, second
+
+
+@njit(cache=True, nogil=True)
 def _is_banned(state: State, history: History, point: int) -> bool:
-    """Whether nothing but what has been before forbids the player to move the empty ``point``."""
-    if state["phase"] == MAIN_PHASE:
-        banned = is_superko_banned(state, history, point)
-    else:  # a ko capture of this phase can be made again only where its stone has gone
-        banned = (
-            state["vacated"][point] & state["to_move"] != 0
-            and is_once_banned(state, history, point)
-            and unblocked_stone(state, point) == NO_POINT
-        )
-    return bool(banned and not is_illegal_suicide(state, point, state["to_move"]))
+    """Whether nothing but what has been before forbids the player to move the empty ``point``; cleanup phases.
+
+    A ko capture of this phase can be made again only where its stone has gone.
+    """
+    return bool(
+        state["vacated"][point] & state["to_move"] != 0
+        and is_once_banned(state, history, point)
+        and unblocked_stone(state, point) == NO_POINT
+        and not is_illegal_suicide(state, point, state["to_move"])
+    )
+
+
+@njit(cache=True, nogil=True)
+def _with_marks(state: State, history: History, first: Any, second: Any) -> tuple[Any, Any]:
+    """The words with what the cleanup phases forbid and mark."""
+    colour = state["colour"]
+    for y in range(state["y_size"]):
+        start = (y + 1) * STRIDE + 1
+        for point in range(start, start + state["x_size"]):
+            if colour[point] == EMPTY and _is_banned(state, history, point):
+                first ^= _BANNED[0, point]
+                second ^= _BANNED[1, point]
+            if state["ko_blocked"][point] != 0:
+                first ^= _BLOCKED[0, point]
+                second ^= _BLOCKED[1, point]
+            owner = state["second_cleanup_start"][point]
+            if state["phase"] == SECOND_CLEANUP and owner != EMPTY:
+                first ^= _STARTED[0, owner - 1, point]
+                second ^= _STARTED[1, owner - 1, point]
+    return first, second
 
 
 @njit(cache=True, nogil=True)
 def _points_key(state: State, history: History) -> tuple[Any, Any]:
     """Stones, what repetition forbids, and the markings of the cleanup phases."""
     first = state["grid_key"]
-    second = _ZERO
-    colour = state["colour"]
-    phase = state["phase"]
-    for y in range(state["y_size"]):
-        start = (y + 1) * STRIDE + 1
-        for point in range(start, start + state["x_size"]):
-            second ^= _STONES[colour[point], point]
-            if colour[point] == EMPTY and _is_banned(state, history, point):
-                first ^= _BANNED[0, point]
-                second ^= _BANNED[1, point]
-            if phase == MAIN_PHASE:
-                continue
-            if state["ko_blocked"][point] != 0:
-                first ^= _BLOCKED[0, point]
-                second ^= _BLOCKED[1, point]
-            owner = state["second_cleanup_start"][point]
-            if phase == SECOND_CLEANUP and owner != EMPTY:
-                first ^= _STARTED[0, owner - 1, point]
-                second ^= _STARTED[1, owner - 1, point]
+    second = state["second_key"]
+    if state["phase"] == MAIN_PHASE:
+        first, second = _with_bans(state, history, first, second)
+    else:
+        first, second = _with_marks(state, history, first, second)
     if state["ko_point"] != NO_POINT:
         first ^= _SIMPLE_KO[0, state["ko_point"]]
         second ^= _SIMPLE_KO[1, state["ko_point"]]
@@ -132,6 +188,12 @@ def situation_key(state: State, history: History) -> tuple[Any, Any]:
 def state_key(state: State, history: History) -> tuple[Any, Any]:
     """`situation_key` told apart by the passes just made, by whether one more ends the phase, and by an end."""
     first, second = situation_key(state, history)
+    return with_standing(first, second, state, history)
+
+
+@njit(cache=True, nogil=True)
+def with_standing(first: Any, second: Any, state: State, history: History) -> tuple[Any, Any]:
+    """`state_key` from the two words of `situation_key`."""
     standing = np.uint64(4 * (state["no_result"] != 0) + 2 * (state["finished"] != 0))
     if pass_would_end_phase(state, history):
         standing |= np.uint64(1)

@@ -49,6 +49,7 @@ _LOWEST_POWER: Final = np.float32(-87.0)
 _PER_LOG_2: Final = np.float32(1.0 / math.log(2.0))
 _LOG_2_HIGH: Final = np.float32(355.0 / 512.0)  # of few bits: exact when multiplied by a small whole number
 _LOG_2_LOW: Final = np.float32(math.log(2.0) - 355.0 / 512.0)
+_ZERO: Final = np.float32(0.0)
 _ONE: Final = np.float32(1.0)
 _TAYLOR_2, _TAYLOR_3, _TAYLOR_4, _TAYLOR_5, _TAYLOR_6, _TAYLOR_7 = (
     np.float32(1.0 / math.factorial(power)) for power in range(2, 8)
@@ -123,18 +124,18 @@ def _largest_legal(logits: npt.NDArray[np.float32], legal: npt.NDArray[np.int8])
 
 
 @njit(cache=True, nogil=True)
-def _sum_of_legal(policy: npt.NDArray[np.float32], legal: npt.NDArray[np.int8]) -> Any:
-    """Sum over legal positions in single precision: four sums, since one of them would wait for each addition."""
+def _sum_of(policy: npt.NDArray[np.float32]) -> Any:
+    """Sum over positions in single precision: four sums, since one of them would wait for each addition."""
     first = second = third = fourth = np.float32(0.0)
-    count = legal.shape[0]
+    count = policy.shape[0]
     whole = count - count % 4
     for position in range(0, whole, 4):
-        first += policy[position] if legal[position] else np.float32(0.0)
-        second += policy[position + 1] if legal[position + 1] else np.float32(0.0)
-        third += policy[position + 2] if legal[position + 2] else np.float32(0.0)
-        fourth += policy[position + 3] if legal[position + 3] else np.float32(0.0)
+        first += policy[position]
+        second += policy[position + 1]
+        third += policy[position + 2]
+        fourth += policy[position + 3]
     for position in range(whole, count):
-        first += policy[position] if legal[position] else np.float32(0.0)
+        first += policy[position]
     return (first + second) + (third + fourth)
 
 
@@ -164,9 +165,9 @@ def write_policy(
         series = _TAYLOR_6 + rest * _TAYLOR_7
         series = _TAYLOR_4 + rest * (_TAYLOR_5 + rest * series)
         series = _ONE + rest * (_ONE + rest * (_TAYLOR_2 + rest * (_TAYLOR_3 + rest * series)))
-        power = np.float32(0.0) if x < _LOWEST_POWER else policy[position] * series
-        policy[position] = power if legal[position] else _ILLEGAL
-    total = _sum_of_legal(policy, legal)
+        power = _ZERO if x < _LOWEST_POWER else policy[position] * series
+        policy[position] = power if legal[position] else _ZERO
+    total = _sum_of(policy)
     if not (total > 0.0 and math.isfinite(total)):
         return False
     share = _ONE / total

@@ -18,9 +18,10 @@ from client.search.backup import recompute
 from client.search.bias import bias_key, has_bias
 from client.search.cache import NO_ENTRY, Cache, CacheForm, find_entry, keep_answer, read_entry
 from client.search.ending import set_ending_points
-from client.search.evaluation_key import evaluation_key, key_symmetry, with_symmetry
+from client.search.evaluation_key import key_of_situation, key_symmetry, with_symmetry
 from client.search.graph import catches_up, child_key, is_on_path
 from client.search.grow import add_edge, new_node
+from client.search.keys import situation_key
 from client.search.leaf import end_game, finish_evaluation, mix_ownership, store_evaluation, write_policy
 from client.search.mirror import lean_to_centre
 from client.search.passing import cap_pass, is_left_open, look_aside
@@ -57,9 +58,10 @@ from client.search.values import are_finite
 from common.features import FeatureOptions, encode
 from common.go.board import copy_state
 from common.go.history import rewind
+from common.go.ladder_readings import NO_READING
 from common.go.play import LEGAL, is_legal, pass_would_end_phase, play
-from common.go.points import EMPTY, PASS, STRIDE, point_of
-from common.go.state import NUM_RECENT
+from common.go.points import EMPTY, NUM_POINTS, PASS, STRIDE, point_of
+from common.go.state import MAX_READINGS, NUM_RECENT, History, State
 from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
 
@@ -77,6 +79,16 @@ _INPUTS: Final = int(CacheForm.INPUTS)
 _NO_KEY: Final[Any] = np.uint64(0)
 
 # -- down --
+
+
+@njit(cache=True, nogil=True)
+def _read_situation(history: History, scratch: Scratch) -> None:
+    """Find the situation's key of the position in the scratch, which graph search and the cache ask for, once."""
+    if not scratch.knows_situation[0]:
+        first, second = situation_key(scratch.state[0], history)
+        scratch.situation[0] = first
+        scratch.situation[1] = second
+        scratch.knows_situation[0] = True
 
 
 @njit(cache=True, nogil=True)
@@ -106,7 +118,10 @@ def _link(
     if is_graph:
         bound = forest.parameters[slot]["graph_search_rep_bound"]
         goes_on = is_open and state["finished"] != 0
-        first, second = child_key(nodes[parent]["key"], state, forest.histories[slot], bound, goes_on, scratch)
+        history = forest.histories[slot]
+        _read_situation(history, scratch)
+        parent_key = nodes[parent]["key"]
+        first, second = child_key(parent_key, scratch.situation, state, history, bound, goes_on, scratch)
         met = find_node(forest, slot, first, second, state["to_move"])
         if met != NO_NODE:
             return NO_EDGE if nodes[met]["status"] == PENDING else add_edge(forest, slot, parent, position, met)
@@ -147,9 +162,7 @@ def _step(
         if edge == NO_EDGE and position == NO_POSITION:
             return ENDS_HERE
     else:
-        edge, position = select_move(
-            nodes, edges, forest.priors[slot, index], index, parameters, scratch.weights, scratch.entered
-        )
+        edge, position = select_move(nodes, edges, forest.priors[slot, index], index, parameters, scratch)
     hides_pass = parameters["enable_more_passing_hacks"] and not search["avoids"]
     if hides_pass and pass_would_end_phase(state, history):
         aside = look_aside(forest, slot, index, edge, position, depth)
@@ -167,6 +180,7 @@ def _step(
         bias_first, bias_second = bias_key(state, point)
     is_open = point == PASS and is_left_open(state, history, index == ROOT, parameters)
     play(state, history, point)
+    scratch.knows_situation[0] = False
     if edge == NO_EDGE:
         bias = (biased, bias_first, bias_second)
         edge = _link(forest, slot, index, move, is_open, bias, scratch, context)
@@ -193,6 +207,7 @@ def _walk(forest: Forest, slot: int, playouts: Playouts, row: int, scratch: Scra
     Leaves the leaf's position in ``scratch.state``, its keys in the HISTORY and the path in ``playouts``.
     """
     copy_state(scratch.state, 0, forest.states, slot)
+    scratch.knows_situation[0] = False
     nodes = forest.nodes[slot]
     index = ROOT
     depth = 0
@@ -245,8 +260,12 @@ def _name_leaf(
     second = _NO_KEY
     if by_inputs or (cache.form != _OFF and not is_sample):
         state = scratch.state[0]
+        history = forest.histories[slot]
         options = _feature_options(forest, slot, state["to_move"], playouts.depths[row])
-        first, second = evaluation_key(state, forest.histories[slot], options, _optimism(parameters, index), by_inputs)
+        _read_situation(history, scratch)
+        words = scratch.situation
+        optimism = _optimism(parameters, index)
+        first, second = key_of_situation(words[0], words[1], state, history, options, optimism, by_inputs)
     symmetry: Any = np.int64(0)
     if is_sample:
         symmetry = np.int64(next_root_symmetry(forest, slot))
@@ -276,6 +295,7 @@ def _is_found(
         return False
     index: Any = np.int64(playouts.nodes[row, playouts.depths[row]])
     read_entry(cache, entry, playouts.legal[row], forest.ladders[slot, index])
+    forest.readings[slot, index, 0] = NO_READING
     _expand_leaf(forest, playouts, row, cache.answers, entry, scratch, context)
     cache.hits[0] += 1
     return True
@@ -306,10 +326,15 @@ def _encode_leaf(
     length = context.length
     for age in range(1, min(depth, 2) + 1):
         _write_ladder(forest.ladders[slot, playouts.nodes[row, depth - age]], state, age, length)
+    if depth > 0:
+        _copy_readings(forest.readings[slot, playouts.nodes[row, depth - 1]], state["reading"][1])
     options = _feature_options(forest, slot, state["to_move"], depth)
     encode(state, history, length, options, inputs.planes[row], inputs.global_inputs[row], scratch.features[0])
     index: Any = np.int64(playouts.nodes[row, depth])
     _read_ladder(forest.ladders[slot, index], state, length)
+    _copy_readings(state["reading"][0], forest.readings[slot, index])
+    if depth == 0 and state["ladder_known"][1] != 0:
+        _keep_earlier_ladder(state, forest.states[slot])
     legal = playouts.legal[row]
     marks = scratch.features[0]["marks"]
     for position in range(length * length):
@@ -340,6 +365,21 @@ def _read_ladder(ladder: npt.NDArray[np.int8], state: Any, length: int) -> None:
     for y in range(state["y_size"]):
         for x in range(state["x_size"]):
             ladder[y * length + x] = source[(y + 1) * STRIDE + x + 1]
+
+
+@njit(cache=True, nogil=True)
+def _keep_earlier_ladder(state: State, root: State) -> None:
+    """Give the root's STATE the map of the turn before it, which every leaf a turn below it is shown."""
+    for point in range(NUM_POINTS):
+        root["ladder"][1, point] = state["ladder"][1, point]
+    root["ladder_known"][1] = 1
+
+
+@njit(cache=True, nogil=True)
+def _copy_readings(source: npt.NDArray[np.int64], target: npt.NDArray[np.int64]) -> None:
+    """Carry what ladder searches looked at from a node to a STATE, or back."""
+    for index in range(MAX_READINGS):
+        target[index] = source[index]
 
 
 @njit(cache=True, nogil=True)

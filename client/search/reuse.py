@@ -16,6 +16,7 @@ from client.search.grow import clear_tree
 from client.search.leaf import set_own_utility, set_own_weight
 from client.search.tables import drop_unused_biases, put_all_nodes
 from client.search.tree import EVALUATED, NO_BIAS, NO_EDGE, NO_NODE, ROOT, Context, Forest, Scratch
+from common.go.state import MAX_READINGS
 from common.kernels import njit
 
 _KEPT: Final = 0
@@ -79,6 +80,8 @@ def _copy_node(forest: Forest, slot: int, source: int, target: int) -> None:
         forest.priors[slot, target, position] = forest.priors[slot, source, position]
     for position in range(forest.ladders.shape[2]):
         forest.ladders[slot, target, position] = forest.ladders[slot, source, position]
+    for index in range(MAX_READINGS):
+        forest.readings[slot, target, index] = forest.readings[slot, source, index]
     for position in range(forest.ownership.shape[2]):
         forest.ownership[slot, target, position] = forest.ownership[slot, source, position]
 

@@ -17,13 +17,14 @@ from client.search.mirror import expected_prior, expected_reply, is_owed_by_mirr
 from client.search.rng import normal, uniform
 from client.search.root_moves import may_enter
 from client.search.select import (
-    NOT_ALLOWED,
+    best_child,
     exploration_scale,
     first_play_urgency,
+    list_children,
     next_unentered,
     selection_value,
     sign_of,
-    weigh_children,
+    value_children,
     with_virtual_losses,
 )
 from client.search.tree import NO_EDGE, NO_POSITION, ROOT, Context, Forest, Scratch
@@ -153,7 +154,7 @@ def _child_value(
     edge: np.void,
     child: np.void,
     weight: float,
-    bonus: float,
+    utility: float,
     outlook: Outlook,
     search: np.void,
     parameters: np.void,
@@ -161,12 +162,13 @@ def _child_value(
     state: np.void,
     length: int,
 ) -> float:
-    """Selection value of an existing child; ``bonus`` is the ending bonus of one that has weight."""
+    """Selection value of an existing child; ``utility`` is that of one that has weight, with its ending bonus."""
     overruling = _overruling_value(edge, child, weight, outlook, search, parameters, state, length)
     if overruling != 0.0:
         return overruling
     prior = float(edge["prior"])
-    utility = child["utility"] + bonus if weight > 0.0 else outlook.urgency
+    if not weight > 0.0:
+        utility = outlook.urgency
     if child["virtual_losses"] > 0:
         utility, weight = with_virtual_losses(child, utility, weight, outlook.sign, parameters)
     if search["mirroring"] != EMPTY and prior >= 0.0:
@@ -261,14 +263,72 @@ def _outlook(
 
 
 @njit(cache=True, nogil=True)
+def _add_ending_bonuses(forest: Forest, slot: int, count: int, scratch: Scratch, context: Context) -> None:
+    """Add the ending bonus to the utilities of those of the root's children, listed in the scratch, that have one."""
+    for i in range(count):
+        edge = forest.edges[slot, scratch.edges[i]]
+        position: Any = np.int64(edge["position"])
+        if scratch.weights[i] > 0.0 and forest.ending_points[slot, position] != 0.0:
+            child = forest.nodes[slot, edge["child"]]
+            scratch.utilities[i] += ending_bonus(forest, slot, position, child, context.score_table)
+
+
+@njit(cache=True, nogil=True)
+def _is_ruled(outlook: Outlook, search: np.void, parameters: np.void) -> bool:
+    """Whether something besides forced playouts makes a difference between children: most searches have none of it."""
+    if search["mirroring"] != EMPTY:
+        return True
+    return bool(
+        outlook.at_root
+        and (
+            search["hint"] != NO_POSITION
+            or parameters["futile_visits_threshold"] > 0.0
+            or parameters["wide_root_noise"] > 0.0
+        )
+    )
+
+
+@njit(cache=True, nogil=True)
+def _force_playouts(count: int, outlook: Outlook, parameters: np.void, scratch: Scratch) -> None:
+    """Let the values of children that are owed playouts be FORCED."""
+    coefficient = parameters["root_desired_per_child_visits_coeff"]
+    if coefficient > 0.0:
+        for i in range(count):
+            if is_forced(scratch.priors[i], scratch.weights[i], outlook.total, coefficient):
+                scratch.factors[i] = FORCED
+
+
+@njit(cache=True, nogil=True)
+def _value_by_rules(forest: Forest, slot: int, count: int, outlook: Outlook, scratch: Scratch, length: int) -> None:
+    """Fill ``factors`` of the scratch with the values of the children that it lists, one by one.
+
+    A root may have hundreds of children: what is called for each of them takes records, since passing all arrays of a
+    Forest takes longer than the rest.
+    """
+    nodes = forest.nodes[slot]
+    edges = forest.edges[slot]
+    search = forest.searches[slot]
+    parameters = forest.parameters[slot]
+    generator = forest.generators[slot]
+    state = scratch.state[0]
+    for i in range(count):
+        edge = edges[scratch.edges[i]]
+        child = nodes[edge["child"]]
+        weight = scratch.weights[i]
+        utility = scratch.utilities[i]
+        scratch.factors[i] = _child_value(
+            edge, child, weight, utility, outlook, search, parameters, generator, state, length
+        )
+
+
+@njit(cache=True, nogil=True)
 def select_by_rules(
     forest: Forest, slot: int, index: int, depth: int, scratch: Scratch, context: Context
 ) -> tuple[int, int]:
     """Choose at an evaluated node ``depth`` turns below the root, whose position is in the scratch.
 
     (edge, NO_POSITION) for an existing child, (NO_EDGE, position) for a new one; (NO_EDGE, NO_POSITION) if every move
-    is avoided and there is no child. A root may have hundreds of children: what is called for each of them takes
-    records, since passing all arrays of a Forest takes longer than the rest.
+    is avoided and there is no child.
     """
     nodes = forest.nodes[slot]
     edges = forest.edges[slot]
@@ -276,27 +336,19 @@ def select_by_rules(
     search = forest.searches[slot]
     parameters = forest.parameters[slot]
     generator = forest.generators[slot]
-    state = scratch.state[0]
     length = context.length
-    count, visited_prior, total = weigh_children(nodes, edges, node, scratch.weights)
+    count, visited_prior, total, under_way = list_children(nodes, edges, node, scratch)
     outlook = _outlook(forest, slot, index, depth, total, visited_prior, scratch, length)
-    has_bonus = outlook.at_root and parameters["root_ending_bonus_points"] != 0.0
-    best_value = NOT_ALLOWED
-    best_edge: Any = np.int64(NO_EDGE)
-    e: Any = np.int64(node["first_edge"])
-    for i in range(count):
-        edge = edges[e]
-        child = nodes[edge["child"]]
-        weight = scratch.weights[i]
-        bonus = 0.0
-        if has_bonus and weight > 0.0 and forest.ending_points[slot, edge["position"]] != 0.0:
-            move: Any = np.int64(edge["position"])
-            bonus = ending_bonus(forest, slot, move, child, context.score_table)
-        value = _child_value(edge, child, weight, bonus, outlook, search, parameters, generator, state, length)
-        if value > best_value:
-            best_value = value
-            best_edge = e
-        e = np.int64(edge["next_edge"])
+    if outlook.at_root and parameters["root_ending_bonus_points"] != 0.0:
+        _add_ending_bonuses(forest, slot, count, scratch, context)
+    if _is_ruled(outlook, search, parameters):
+        _value_by_rules(forest, slot, count, outlook, scratch, length)
+    else:
+        sign, scale, urgency = outlook.sign, outlook.scale, outlook.urgency
+        value_children(nodes, edges, count, under_way, sign, scale, urgency, parameters, scratch)
+        if outlook.at_root:
+            _force_playouts(count, outlook, parameters, scratch)
+    best_edge, best_value = best_child(count, scratch)
     if search["rules_inside"] or search["limits_root"]:
         position, prior = _best_open(forest, slot, index, outlook, scratch, length)
     else:

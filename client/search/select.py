@@ -12,12 +12,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from client.search.tree import ILLEGAL_PRIOR, NO_EDGE, NO_POSITION, UNKNOWN_POSITION
+from client.search.tree import NO_EDGE, NO_POSITION, UNKNOWN_POSITION, Scratch
 from client.search.utility import utility_radius
 from common.go.points import WHITE
 from common.kernels import njit
-
-FloatArray = npt.NDArray[np.float64]
 
 NOT_ALLOWED: Final = -1e50
 _TOTAL_OFFSET: Final = 0.01
@@ -93,6 +91,27 @@ def edge_weight(edge: np.void, child: np.void) -> float:
 
 
 @njit(cache=True, nogil=True)
+def _first_of_largest(priors: npt.NDArray[np.float32], entered: npt.NDArray[np.bool_]) -> int:
+    """Position of the largest prior that is not marked (the lowest index of equals), or NO_POSITION.
+
+    As integers the bits of floats are in their order, and those of illegal moves, as of all negative numbers, below 0;
+    a maximum and a minimum of integers, which may be taken in any order, are vectorised.
+    """
+    bits = priors.view(np.int32)
+    count = bits.shape[0]
+    largest = np.int32(-1)
+    for position in range(count):
+        largest = max(largest, np.int32(-1) if entered[position] else bits[position])
+    if largest < 0:
+        return NO_POSITION
+    first = np.int32(count)
+    for position in range(count):
+        is_best = (bits[position] == largest) & (not entered[position])
+        first = min(first, np.int32(position) if is_best else np.int32(count))
+    return int(first)
+
+
+@njit(cache=True, nogil=True)
 def best_unentered(
     node: np.void, edges: npt.NDArray[np.void], priors: npt.NDArray[np.float32], entered: npt.NDArray[np.bool_]
 ) -> int:
@@ -101,12 +120,7 @@ def best_unentered(
     while e != NO_EDGE:
         entered[edges[e]["position"]] = True
         e = edges[e]["next_edge"]
-    best = NO_POSITION
-    best_prior = np.float32(0.5 * ILLEGAL_PRIOR)
-    for position in range(priors.shape[0]):
-        if priors[position] > best_prior and not entered[position]:
-            best = position
-            best_prior = priors[position]
+    best = _first_of_largest(priors, entered)
     e = node["first_edge"]
     while e != NO_EDGE:
         entered[edges[e]["position"]] = False
@@ -125,23 +139,36 @@ def next_unentered(
 
 
 @njit(cache=True, nogil=True)
-def weigh_children(
-    nodes: npt.NDArray[np.void], edges: npt.NDArray[np.void], node: np.void, weights: FloatArray
-) -> tuple[int, float, float]:
-    """Fill ``weights`` with those of a node's children; their number, and priors and weights of the legal ones."""
+def list_children(
+    nodes: npt.NDArray[np.void], edges: npt.NDArray[np.void], node: np.void, scratch: Scratch
+) -> tuple[int, float, float, bool]:
+    """Fill ``edges``, ``weights``, ``utilities`` and ``priors`` of the scratch with a node's children.
+
+    Returns:
+        Their number, the sums of the priors and weights of the legal ones, and whether playouts are under way through
+        any. What is to be computed of each child is so computed of several at once, in loops over arrays.
+    """
     visited_prior = 0.0
     total = 0.0
     count = 0
+    under_way = 0
     e = node["first_edge"]
     while e != NO_EDGE:
         edge = edges[e]
-        weights[count] = edge_weight(edge, nodes[edge["child"]])
-        if edge["prior"] >= 0.0:
-            visited_prior += float(edge["prior"])
-            total += weights[count]
+        child = nodes[edge["child"]]
+        weight = edge_weight(edge, child)
+        prior = float(edge["prior"])
+        scratch.edges[count] = e
+        scratch.weights[count] = weight
+        scratch.utilities[count] = child["utility"]
+        scratch.priors[count] = prior
+        under_way |= child["virtual_losses"]
+        if prior >= 0.0:
+            visited_prior += prior
+            total += weight
         count += 1
         e = edge["next_edge"]
-    return count, visited_prior, total
+    return count, visited_prior, total, under_way != 0
 
 
 @njit(cache=True, nogil=True)
@@ -156,41 +183,72 @@ def with_virtual_losses(
 
 
 @njit(cache=True, nogil=True)
+def value_children(
+    nodes: npt.NDArray[np.void],
+    edges: npt.NDArray[np.void],
+    count: int,
+    under_way: bool,
+    sign: float,
+    scale: float,
+    urgency: float,
+    parameters: np.void,
+    scratch: Scratch,
+) -> None:
+    """Fill ``factors`` of the scratch with the selection values of the ``count`` children that it lists.
+
+    ``under_way`` is what `list_children` says, the numbers are those of `selection_value` at the node.
+    """
+    weights = scratch.weights
+    utilities = scratch.utilities
+    priors = scratch.priors
+    values = scratch.factors
+    for i in range(count):
+        utility = utilities[i] if weights[i] > 0.0 else urgency
+        value = sign * utility + scale * priors[i] / (1.0 + weights[i])
+        values[i] = NOT_ALLOWED if priors[i] < 0.0 else value
+    if under_way:
+        for i in range(count):
+            child = nodes[edges[scratch.edges[i]]["child"]]
+            if child["virtual_losses"] > 0:
+                utility = utilities[i] if weights[i] > 0.0 else urgency
+                utility, weight = with_virtual_losses(child, utility, weights[i], sign, parameters)
+                values[i] = selection_value(sign, utility, scale, priors[i], weight)
+
+
+@njit(cache=True, nogil=True)
+def best_child(count: int, scratch: Scratch) -> tuple[int, float]:
+    """The edge of the largest of ``count`` values (the first of equals) and that value; NO_EDGE if none is allowed."""
+    best_value = NOT_ALLOWED
+    best = NO_EDGE
+    for i in range(count):
+        if scratch.factors[i] > best_value:
+            best_value = scratch.factors[i]
+            best = i
+    return (int(scratch.edges[best]) if best != NO_EDGE else NO_EDGE), best_value
+
+
+@njit(cache=True, nogil=True)
 def select_move(
     nodes: npt.NDArray[np.void],
     edges: npt.NDArray[np.void],
     priors: npt.NDArray[np.float32],
     index: int,
     parameters: np.void,
-    weights: FloatArray,
-    entered: npt.NDArray[np.bool_],
+    scratch: Scratch,
 ) -> tuple[int, int]:
     """Choose at an evaluated node below the root: (edge, NO_POSITION) for an existing child, (NO_EDGE, position) else.
 
-    ``nodes`` and ``edges`` are one slot's, ``priors`` [P] the node's policy in use, ``weights`` and ``entered`` [P] the
-    scratch's. (NO_EDGE, NO_POSITION) cannot come out, since the pass is always legal.
+    ``nodes`` and ``edges`` are one slot's, ``priors`` [P] the node's policy in use. (NO_EDGE, NO_POSITION) cannot come
+    out, since the pass is always legal.
     """
     node = nodes[index]
     sign = sign_of(node["to_move"])
-    count, visited_prior, total = weigh_children(nodes, edges, node, weights)
+    count, visited_prior, total, under_way = list_children(nodes, edges, node, scratch)
     scale = exploration_scale(total, node["utility"], node["utility_sq"], node["weight"], parameters)
     urgency = first_play_urgency(node["utility"], node["own_utility"], visited_prior, sign, False, parameters)
-    best_value = NOT_ALLOWED
-    best_edge = NO_EDGE
-    e = node["first_edge"]
-    for i in range(count):
-        edge = edges[e]
-        child = nodes[edge["child"]]
-        weight = weights[i]
-        utility = child["utility"] if weight > 0.0 else urgency
-        if child["virtual_losses"] > 0:
-            utility, weight = with_virtual_losses(child, utility, weight, sign, parameters)
-        value = selection_value(sign, utility, scale, float(edge["prior"]), weight)
-        if value > best_value:
-            best_value = value
-            best_edge = e
-        e = edge["next_edge"]
-    position = next_unentered(node, edges, priors, entered)
+    value_children(nodes, edges, count, under_way, sign, scale, urgency, parameters, scratch)
+    best_edge, best_value = best_child(count, scratch)
+    position = next_unentered(node, edges, priors, scratch.entered)
     if position != NO_POSITION:
         prior = float(priors[position])
         if selection_value(sign, urgency, scale, prior, 0.0) > best_value:

@@ -6,10 +6,10 @@ parents; children are listed in order of their edges' creation. `NODE` and `EDGE
 descent and backup touch most fields of one element; policies and ladder maps, which are large and read as a whole, lie
 in arrays of their own.
 
-A node of a pool for length 19 takes 2.1 KB: its policy 1448 bytes, its ladder map 361, the record 216, two edges 40, an
-entry of the subtree value bias 32 and its places in two hash tables 16 to 32; 722 bytes more in a pool that keeps
-ownership. `client.search.grow.NODES_PER_VISIT` says how many there are for a visit; memory is touched only as trees
-grow into it.
+A node of a pool for length 19 takes 2.2 KB: its policy 1448 bytes, its ladder map 361, what ladder searches looked at
+128, the record 216, two edges 40, an entry of the subtree value bias 32 and its places in two hash tables 16 to 32; 722
+bytes more in a pool that keeps ownership. `client.search.grow.NODES_PER_VISIT` says how many there are for a visit;
+memory is touched only as trees grow into it.
 
 Values are White's, averages are weighted means over the node's subtree (search.md 1). Knows no rule of search.
 """
@@ -142,6 +142,7 @@ class Forest(NamedTuple):
     edges: npt.NDArray[np.void]  # [G, M] EDGE
     priors: npt.NDArray[np.float32]  # [G, N, P] ILLEGAL_PRIOR where illegal
     ladders: npt.NDArray[np.int8]  # [G, N, L * L] plane 14 of the evaluated nodes
+    readings: npt.NDArray[np.int64]  # [G, N, MAX_READINGS] `common.go.ladder_readings` of the evaluated nodes
     ownership: npt.NDArray[
         np.int16
     ]  # [G, N, L * L] of the evaluated nodes, White's, times OWNERSHIP_SCALE; or [G, N, 0]
@@ -176,6 +177,8 @@ class Scratch(NamedTuple):
     """Working space of one thread; contents mean nothing between calls."""
 
     state: npt.NDArray[np.void]  # [1] STATE
+    situation: npt.NDArray[np.uint64]  # [2] `client.search.keys.situation_key` of ``state`` ...
+    knows_situation: npt.NDArray[np.bool_]  # [1] ... if this says so
     area: npt.NDArray[np.int8]  # [NUM_POINTS]
     entered: npt.NDArray[np.bool_]  # [P] all False between calls
     edges: npt.NDArray[np.int32]  # [P]
@@ -253,6 +256,8 @@ def new_scratch(length: int, nodes: int, edges: int) -> Scratch:
     positions = length * length + 1
     return Scratch(
         state=new_states(1),
+        situation=np.zeros(2, np.uint64),
+        knows_situation=np.zeros(1, np.bool_),
         area=np.zeros(NUM_POINTS, np.int8),
         entered=np.zeros(positions, np.bool_),
         edges=np.zeros(positions, np.int32),

@@ -33,6 +33,34 @@ def beside(points: Any, row: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def fill_connected(inside: Any, found: Any, last_row: int) -> None:
+    """Let the set ``found`` grow over all of ``inside`` that is connected to it; both are ``int64[ROWS]``.
+
+    Of two boards at once: one's bits are the low half of a word, the other's the high half. ``found`` is part of
+    ``inside``; rows before 1 and after ``last_row`` are not looked at.
+    """
+    found[1] = _fill_runs(inside[1], found[1])
+    for y in range(2, last_row + 1):
+        found[y] = _fill_runs(inside[y], found[y] | (found[y - 1] & inside[y]))
+    grows = True
+    while grows:  # up and down, until neither finds more
+        grows = False
+        for y in range(last_row - 1, 0, -1):
+            new = found[y + 1] & inside[y] & ~found[y]
+            if new:
+                found[y] = _fill_runs(inside[y], found[y] | new)
+                grows = True
+        if not grows:
+            return
+        grows = False
+        for y in range(2, last_row + 1):
+            new = found[y - 1] & inside[y] & ~found[y]
+            if new:
+                found[y] = _fill_runs(inside[y], found[y] | new)
+                grows = True
+
+
+@njit(cache=True, nogil=True)
 def _fill_runs(inside: int, seeds: int) -> int:
     """All bits of the runs of ``inside`` that hold one of ``seeds``, which are part of it."""
     filled = (inside & ~(inside + seeds)) | seeds  # the carry runs up to the end of each run

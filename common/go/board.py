@@ -25,7 +25,7 @@ from common.go.points import (
     opponent,
 )
 from common.go.state import State
-from common.go.zobrist import STONE_KEYS
+from common.go.zobrist import SECOND_STONE_KEYS, STONE_KEYS
 from common.kernels import njit
 
 
@@ -56,6 +56,7 @@ def reset(state: State, x_size: int, y_size: int) -> bool:
         state["ko_blocked"][point] = 0
         state["second_cleanup_start"][point] = 0
     state["grid_key"] = np.uint64(0)
+    state["second_key"] = np.uint64(0)
     state["ko_blocked_key"] = np.uint64(0)
     state["ko_point"] = NO_POINT
     for index in range(3):
@@ -112,11 +113,13 @@ def _remove_chain(state: State, head: int) -> None:
     owner = colour[head]
     state["grid_key"] ^= state["chain_key"][head]
     state["captured"][owner] += size
+    second_key = state["second_key"]
     stone = head
     for _ in range(size):
         colour[stone] = EMPTY
         chain_head[stone] = 0
         state["vacated"][stone] |= owner
+        second_key ^= SECOND_STONE_KEYS[owner, stone]
         up = chain_head[stone - STRIDE]
         left = chain_head[stone - 1]
         right = chain_head[stone + 1]
@@ -131,6 +134,7 @@ def _remove_chain(state: State, head: int) -> None:
         if down != 0 and down != up and down != left and down != right:
             liberties[down] += 1
         stone = following[stone]
+    state["second_key"] = second_key
 
 
 @njit(cache=True, nogil=True)
@@ -145,6 +149,7 @@ def place_stone(state: State, point: int, colour_placed: int) -> None:
     key = STONE_KEYS[colour_placed, point]
     colour[point] = colour_placed
     state["grid_key"] ^= key
+    state["second_key"] ^= SECOND_STONE_KEYS[colour_placed, point]
     state["chain_key"][point] = key
     state["chain_size"][point] = 1
     state["chain_next"][point] = point
@@ -322,6 +327,6 @@ def set_stone(state: State, point: int, colour_set: int) -> bool:
 def copy_state(targets: Any, target: int, sources: Any, source: int) -> None:
     """Make record ``targets[target]`` the same position as ``sources[source]``; the HISTORY stays shared.
 
-    One copy of 10.7 kB; the history must be rewound to ``history_count`` of a state before that state is used again.
+    One copy of 10.9 kB; the history must be rewound to ``history_count`` of a state before that state is used again.
     """
     targets[target] = sources[source]

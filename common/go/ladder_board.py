@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from common.go.ladder_memo import LADDER_MEMO
+from common.go.ladder_readings import READINGS
 from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, WHITE, opponent
 from common.go.state import State
 from common.kernels import njit
@@ -56,6 +57,7 @@ LADDER_SCRATCH: Final = np.dtype(
         ("max_depth", np.int32),
         ("frame", _FRAME, MAX_DEPTH + 2),
         ("moves", np.int16, (MAX_DEPTH + 2) * _AREA // 2),  # a node's moves are distinct liberties of chains in atari
+        ("readings", READINGS),
         ("memo", LADDER_MEMO),
     ],
     align=True,
@@ -242,16 +244,17 @@ def undo_stone(board: Any, frame: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def load(state: State, board: Any) -> None:
-    """Copies the board of a STATE."""
+    """Copies the board of a STATE; chains as far as there is board, and the row above and below."""
+    end = (state["y_size"] + 2) * STRIDE
     for point in range(NUM_POINTS):
         board["colour"][point] = state["colour"][point]
-    for point in range(NUM_POINTS):
+    for point in range(end):
         board["chain_head"][point] = state["chain_head"][point]
-    for point in range(NUM_POINTS):
+    for point in range(end):
         board["chain_next"][point] = state["chain_next"][point]
-    for point in range(NUM_POINTS):
+    for point in range(end):
         board["chain_liberties"][point] = state["chain_liberties"][point]
-    for point in range(NUM_POINTS):
+    for point in range(end):
         board["chain_size"][point] = state["chain_size"][point]
     board["ko_point"] = state["ko_point"]
 

@@ -18,9 +18,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from common.go.bitrows import lowest_index
+from common.go.ladder_readings import box_around
 from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NUM_POINTS, STRIDE, WHITE
 from common.go.zobrist import STONE_KEYS, split_mix_64
 from common.kernels import njit
+
+UNKNOWN: Final = -1
 
 _SETS: Final = 4096
 _WAYS: Final = 4
@@ -56,6 +60,7 @@ LADDER_MEMO: Final = np.dtype(
         # the table: sets of _WAYS entries, of which the oldest goes first
         ("key", np.uint64, (_SETS, _WAYS)),  # 0 = free; the last bit is the verdict
         ("content", np.int64, (_SETS, _WAYS, MAX_LENGTH)),  # rows: stones as in ``rows``, the footprint above
+        ("box", np.int32, (_SETS, _WAYS)),  # around the footprint, `common.go.ladder_readings.box_around`
         ("next_way", np.int8, _SETS),
     ],
     align=True,
@@ -127,7 +132,10 @@ def search_key(board: Any, head: int, memo: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def recall(board: Any, key: Any, memo: Any) -> int:
-    """The verdict of an earlier search, 0 or 1, or -1 if none is known whose footprint is the same on this board."""
+    """What an earlier search found, or UNKNOWN if there is none whose footprint is the same on this board.
+
+    Twice the box around the footprint, and the verdict as the lowest bit.
+    """
     if not memo["rows_known"]:
         _read_rows(board, memo)
     rows = memo["rows"]
@@ -142,8 +150,8 @@ def recall(board: Any, key: Any, memo: Any) -> int:
             area = content[y] >> _AREA_SHIFT
             differs |= (rows[y + 1] & (area | (area << _WHITE_SHIFT))) ^ (content[y] & _STONES)
         if differs == 0:
-            return int(keys[way] & _ONE)
-    return -1
+            return 2 * int(memo["box"][index, way]) + int(keys[way] & _ONE)
+    return UNKNOWN
 
 
 @njit(cache=True, nogil=True)
@@ -203,10 +211,14 @@ def _find_footprint(board: Any, target: int, memo: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def remember(board: Any, target: int, key: Any, is_captured: bool, memo: Any) -> None:
-    """Keep the verdict of the search for the chain of ``target``; the board must be as it was before it."""
+def remember(board: Any, target: int, key: Any, is_captured: bool, memo: Any) -> int:
+    """Keep the verdict of the search for the chain of ``target``; the board must be as it was before it.
+
+    Returns:
+        What `recall` will, or UNKNOWN if the search was too long to be kept.
+    """
     if memo["noted_count"] > _MAX_NOTED:
-        return
+        return UNKNOWN
     _find_footprint(board, target, memo)
     footprint = memo["footprint"]
     rows = memo["rows"]
@@ -215,8 +227,22 @@ def remember(board: Any, target: int, key: Any, is_captured: bool, memo: Any) ->
     memo["next_way"][index] = (way + 1) % _WAYS
     memo["key"][index, way] = key | _ONE if is_captured else key & ~_ONE
     content = memo["content"][index, way]
+    columns = 0
+    first_y = MAX_LENGTH
+    last_y = 0
     for y in range(memo["size"] % STRIDE):
         here = footprint[y + 1]
         around = here | (here << 1) | (here >> 1) | footprint[y] | footprint[y + 2]
         area = (around >> 1) & ((1 << MAX_LENGTH) - 1)
         content[y] = (rows[y + 1] & (area | (area << _WHITE_SHIFT))) | (area << _AREA_SHIFT)
+        columns |= area
+        if area != 0:
+            first_y = min(first_y, y)
+            last_y = y
+    first_x = lowest_index(columns)
+    last_x = first_x
+    while columns >> (last_x + 1) != 0:
+        last_x += 1
+    box = box_around(first_x, last_x, first_y, last_y)
+    memo["box"][index, way] = box
+    return 2 * box + int(is_captured)

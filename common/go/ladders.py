@@ -18,8 +18,19 @@ import numpy as np
 from common.go.board import ko_capture
 from common.go.ladder_board import LADDER_SCRATCH as LADDER_SCRATCH
 from common.go.ladder_board import MAX_DEPTH, empty_around, load, play_stone, rebuild, undo_stone, wide
-from common.go.ladder_memo import forget_board, note, recall, remember, search_key
-from common.go.points import EMPTY, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, opponent
+from common.go.ladder_memo import UNKNOWN, forget_board, note, recall, remember, search_key
+from common.go.ladder_readings import (
+    NO_READING,
+    begin_readings,
+    begin_without_readings,
+    end_readings,
+    keep_reading,
+    known_reading,
+    name_of,
+    reading_of,
+    verdict_of,
+)
+from common.go.points import EMPTY, NEIGHBOURS, NO_POINT, NUM_POINTS, PASS, STRIDE, opponent
 from common.go.state import State
 from common.go.zobrist import STONE_KEYS
 from common.kernels import njit
@@ -65,7 +76,7 @@ def _liberty(board: Any, head: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _look_around(board: Any, head: int) -> tuple[int, int, bool]:
-    """The liberties of a chain that has two, and whether a chain of the attacker beside it is in atari."""
+    """The liberties of a chain of one or two, and whether a chain of the attacker beside it is in atari."""
     colour = board["colour"]
     heads = board["chain_head"]
     liberties = board["chain_liberties"]
@@ -387,59 +398,109 @@ def _is_captured(board: Any, target: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _is_captured_now(board: Any, head: int, liberty: int) -> bool:
-    """`_is_captured` of a chain in atari, whose ``liberty`` is given, or as the memo knows it."""
+    """`_is_captured` of a chain in atari, whose ``liberty`` is given, or as an earlier search knows it."""
     memo = board["memo"]
-    key = search_key(board, head, memo)
-    verdict = recall(board, key, memo)
-    if verdict < 0:
-        memo["noted_count"] = 0
-        note(memo, liberty)
-        verdict = int(_is_captured(board, head))
-        if board["played"] <= _MAX_REMEMBERED:
-            remember(board, head, key, verdict != 0, memo)
-    return verdict != 0
+    name = name_of(head, wide(PASS))
+    reading = known_reading(board["readings"], name)
+    if reading == NO_READING:
+        key = search_key(board, head, memo)
+        found = recall(board, key, memo)
+        if found == UNKNOWN:
+            memo["noted_count"] = 0
+            note(memo, liberty)
+            is_captured = _is_captured(board, head)
+            if board["played"] <= _MAX_REMEMBERED:
+                found = remember(board, head, key, is_captured, memo)
+            if found == UNKNOWN:
+                return is_captured
+        reading = reading_of(name, found)
+    keep_reading(board["readings"], reading)
+    return verdict_of(reading)
 
 
 @njit(cache=True, nogil=True)
 def _is_captured_after(board: Any, head: int, move: int, other: int, frame: Any) -> bool:
-    """`_is_captured` of a chain of two liberties after the attacker's ``move`` at one, or as the memo knows it.
+    """`_is_captured` of a chain of two liberties after the attacker's ``move`` at one, or as a search before knows it.
 
     ``other`` is the chain's second liberty.
     """
     memo = board["memo"]
-    attacker = opponent(wide(board["colour"][head]))
-    key = search_key(board, head, memo) ^ STONE_KEYS[attacker, move]
-    verdict = recall(board, key, memo)
-    if verdict < 0:
-        memo["noted_count"] = 0
-        note(memo, move)
-        note(memo, other)
-        play_stone(board, move, attacker, frame)
-        verdict = int(_is_captured(board, head))
-        undo_stone(board, frame)
-        if board["played"] <= _MAX_REMEMBERED:
-            remember(board, head, key, verdict != 0, memo)
-    return verdict != 0
+    name = name_of(head, move)
+    reading = known_reading(board["readings"], name)
+    if reading == NO_READING:
+        attacker = opponent(wide(board["colour"][head]))
+        key = search_key(board, head, memo) ^ STONE_KEYS[attacker, move]
+        found = recall(board, key, memo)
+        if found == UNKNOWN:
+            memo["noted_count"] = 0
+            note(memo, move)
+            note(memo, other)
+            play_stone(board, move, attacker, frame)
+            is_captured = _is_captured(board, head)
+            undo_stone(board, frame)
+            if board["played"] <= _MAX_REMEMBERED:
+                found = remember(board, head, key, is_captured, memo)
+            if found == UNKNOWN:
+                return is_captured
+        reading = reading_of(name, found)
+    keep_reading(board["readings"], reading)
+    return verdict_of(reading)
 
 
 @njit(cache=True, nogil=True)
-def _works(board: Any, head: int, move: int, other: int, has_prey: bool, frame: Any) -> bool:
-    """Whether the attacker's ``move`` at a liberty of a chain captures it; ``other`` is the chain's second liberty."""
+def _glance(board: Any, head: int, move: int, other: int, has_prey: bool) -> int:
+    """Whether the attacker's ``move`` at a liberty of a chain captures it, or _OPEN if it has to be searched.
+
+    ``other`` is the chain's second liberty.
+    """
     defender = wide(board["colour"][head])
     found = _liberties_if_played(board, other, defender, head, move, 3)
     if found % _CAPTURES == 3 or move == board["ko_point"]:
-        return False
+        return _ESCAPED
     own = _liberties_if_played(board, move, opponent(defender), _NO_HEAD, _NONE, 2)
     if own == 0:
-        return False
+        return _ESCAPED
     if found <= 1 and not has_prey and own == 2:
-        return True  # all that the defender can do is to extend in vain
-    return _is_captured_after(board, head, move, other, frame)
+        return _CAPTURED  # all that the defender can do is to extend in vain
+    return _OPEN
+
+
+@njit(cache=True, nogil=True)
+def _is_laddered_now(board: Any, head: int) -> bool:
+    """Whether a chain in atari is captured though its owner is to move."""
+    defender = wide(board["colour"][head])
+    liberty, _, has_prey = _look_around(board, head)
+    found = _liberties_if_played(board, liberty, defender, _NO_HEAD, _NONE, 3)
+    if found % _CAPTURES == 3:
+        return False
+    if found <= 1 and not has_prey:
+        return True
+    return _is_captured_now(board, head, liberty)
+
+
+@njit(cache=True, nogil=True)
+def _find_working_moves(board: Any, head: int, ladder: Any, frame: Any) -> bool:
+    """Marks the attacker's moves that capture a chain of two liberties; whether there is one."""
+    first, second, has_prey = _look_around(board, head)
+    first_verdict = _glance(board, head, first, second, has_prey)
+    second_verdict = _glance(board, head, second, first, has_prey)
+    first_works = first_verdict == _CAPTURED
+    second_works = second_verdict == _CAPTURED
+    if first_verdict == _OPEN:
+        first_works = _is_captured_after(board, head, first, second, frame)
+    if second_verdict == _OPEN:
+        second_works = _is_captured_after(board, head, second, first, frame)
+    bit = 1 << opponent(board["colour"][head])
+    if first_works:
+        ladder[first] |= bit
+    if second_works:
+        ladder[second] |= bit
+    return first_works or second_works
 
 
 @njit(cache=True, nogil=True)
 def _solve_all(x_size: int, y_size: int, ladder: Any, board: Any) -> None:
-    """Writes the ladder map of the search's board."""
+    """Writes the ladder map of the search's board, chain by chain in order of their heads."""
     heads = board["chain_head"]
     liberties = board["chain_liberties"]
     board["max_depth"] = 3 * x_size * y_size // 2
@@ -447,24 +508,13 @@ def _solve_all(x_size: int, y_size: int, ladder: Any, board: Any) -> None:
     root_frame = board["frame"][MAX_DEPTH + 1]
     for point in range(NUM_POINTS):
         ladder[point] = 0
-    for head in range(STRIDE, NUM_POINTS - STRIDE):
+    for head in range(STRIDE, (y_size + 1) * STRIDE):
         if heads[head] != head or liberties[head] > 2:
             continue
         if liberties[head] == 1:
-            defender = wide(board["colour"][head])
-            liberty = _liberty(board, head)
-            found = _liberties_if_played(board, liberty, defender, _NO_HEAD, _NONE, 3)
-            laddered = found % _CAPTURES != 3 and _is_captured_now(board, head, liberty)
+            laddered = _is_laddered_now(board, head)
         else:
-            first, second, has_prey = _look_around(board, head)
-            bit = 1 << opponent(board["colour"][head])
-            first_works = _works(board, head, first, second, has_prey, root_frame)
-            second_works = _works(board, head, second, first, has_prey, root_frame)
-            laddered = first_works or second_works
-            if first_works:
-                ladder[first] |= bit
-            if second_works:
-                ladder[second] |= bit
+            laddered = _find_working_moves(board, head, ladder, root_frame)
         if laddered:
             stone = head
             for _ in range(board["chain_size"][head]):
@@ -477,16 +527,19 @@ def ladder_map(state: State, ladder: Any, scratch: Any) -> None:
     """The ladder map of the current board.
 
     Args:
-        state: a STATE; read only.
+        state: a STATE, whose ``reading`` of this board is overwritten.
         ladder: int8[NUM_POINTS], overwritten with bits LADDERED and ``1 << attacker``.
         scratch: a LADDER_SCRATCH, changed in place.
     """
     load(state, scratch)
+    begin_readings(state, scratch["readings"])
     _solve_all(wide(state["x_size"]), wide(state["y_size"]), ladder, scratch)
+    end_readings(state, scratch["readings"])
 
 
 @njit(cache=True, nogil=True)
 def earlier_ladder_map(state: State, age: int, ladder: Any, scratch: Any) -> None:
     """The ladder map of the board 1 or 2 turns ago, which a STATE keeps by its colours; arguments as `ladder_map`."""
     rebuild(state["earlier_colour"][age - 1], state["earlier_ko_point"][age - 1], scratch)
+    begin_without_readings(scratch["readings"])
     _solve_all(wide(state["x_size"]), wide(state["y_size"]), ladder, scratch)

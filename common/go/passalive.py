@@ -14,13 +14,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from common.go.bitrows import ROWS, beside, lowest_index, take_component
+from common.go.bitrows import ROWS, beside, fill_connected, lowest_index, take_component
 from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NUM_POINTS, STRIDE, WHITE, opponent
 from common.go.state import State
 from common.kernels import njit
 
 _MAX_VITAL: Final = 4
 """A region is vital for the chains around any one of its points at most, hence for four."""
+_WHITE_SHIFT: Final = 32
+_LOW: Final = (1 << _WHITE_SHIFT) - 1
 _MAX_REGIONS: Final = (MAX_LENGTH * MAX_LENGTH + 1) // 2
 """No two regions of a colour touch."""
 
@@ -35,6 +37,11 @@ AREA_SCRATCH: Final = np.dtype(
         ("left", np.int32, ROWS),  # points that belong to no region or component yet
         ("component", np.int32, ROWS),
         ("alive", np.int32, ROWS),  # stones of living chains of the colour in hand
+        # the same of both colours at once: Black's bits, and White's from _WHITE_SHIFT on
+        ("both_inside", np.int64, ROWS),
+        ("both_found", np.int64, ROWS),
+        ("undisputed", np.int64, ROWS),  # empty regions that only this colour borders
+        ("eyes", np.int64, ROWS),  # regions that some chain of the colour might need
         # chains of the colour in hand
         ("chain_vital", np.int16, NUM_POINTS),  # at heads: regions that are vital for the chain
         ("living_count", np.int16),
@@ -91,6 +98,50 @@ def _write_area(state: State, sets: Any, area: Any) -> None:
         first = row * STRIDE + 1
         for x in range(state["x_size"]):
             area[first + x] = ((black >> x) & 1) * BLACK + ((white >> x) & 1) * WHITE
+
+
+# -- regions of both colours at once --
+
+
+@njit(cache=True, nogil=True)
+def _find_undisputed(last_row: int, scratch: Any) -> None:
+    """Finds the empty regions that stones of one colour alone border."""
+    stones = scratch["stones"]
+    inside = scratch["both_inside"]
+    found = scratch["both_found"]
+    for row in range(1, last_row + 1):
+        empty = np.int64(stones[EMPTY, row])
+        inside[row] = empty | (empty << _WHITE_SHIFT)
+        black = empty & beside(stones[BLACK], row)
+        white = empty & beside(stones[WHITE], row)
+        found[row] = black | (white << _WHITE_SHIFT)
+    fill_connected(inside, found, last_row)
+    for row in range(1, last_row + 1):
+        black = found[row] & _LOW
+        white = found[row] >> _WHITE_SHIFT
+        scratch["undisputed"][row] = (black & ~white) | ((white & ~black) << _WHITE_SHIFT)
+
+
+@njit(cache=True, nogil=True)
+def _find_eyes(last_row: int, suicide: bool, scratch: Any) -> None:
+    """Finds the regions of each colour all of whose points that count lie beside its stones.
+
+    No other region is vital for a chain. They are what remains when the others are filled from such points on.
+    """
+    stones = scratch["stones"]
+    inside = scratch["both_inside"]
+    found = scratch["both_found"]
+    for row in range(1, last_row + 1):
+        empty = np.int64(stones[EMPTY, row])
+        not_black = empty | stones[WHITE, row]
+        not_white = empty | stones[BLACK, row]
+        inside[row] = not_black | (not_white << _WHITE_SHIFT)
+        black = (not_black if suicide else empty) & ~beside(stones[BLACK], row)
+        white = (not_white if suicide else empty) & ~beside(stones[WHITE], row)
+        found[row] = black | (white << _WHITE_SHIFT)
+    fill_connected(inside, found, last_row)
+    for row in range(1, last_row + 1):
+        scratch["eyes"][row] = inside[row] & ~found[row]
 
 
 # -- chains and regions of one colour (rules.md 9.1) --
@@ -201,6 +252,32 @@ def _find_regions(state: State, colour: int, suicide: bool, scratch: Any) -> Non
 
 
 @njit(cache=True, nogil=True)
+def _may_live(state: State, colour: int, suicide: bool, scratch: Any) -> bool:
+    """Whether a chain of ``colour`` has two vital regions, without which none is alive.
+
+    In most positions before the end of a game none has, and a look at the few eyes is all.
+    """
+    left = scratch["left"]
+    shift = _WHITE_SHIFT if colour == WHITE else 0
+    for row in range(ROWS):
+        left[row] = 0
+    for row in range(1, state["y_size"] + 1):
+        left[row] = (scratch["eyes"][row] >> shift) & _LOW
+    for point in range(NUM_POINTS):
+        scratch["chain_vital"][point] = 0
+    scratch["living_count"] = 0
+    for row in range(1, state["y_size"] + 1):
+        while left[row]:
+            first_row, last_row = take_component(left, row, scratch["region"][0])
+            scratch["first_row"][0] = first_row
+            scratch["last_row"][0] = last_row
+            _find_vital(state, colour, suicide, 0, scratch)
+            if scratch["living_count"] > 0:
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
 def _flip_alive(state: State, head: int, scratch: Any) -> None:
     """Puts the stones of a chain into ``alive``, or takes them out."""
     alive = scratch["alive"]
@@ -264,12 +341,26 @@ def _let_chains_die(state: State, colour: int, scratch: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _own_undisputed(state: State, colour: int, scratch: Any) -> None:
+    """Adds the undisputed regions of ``colour`` to ``owned`` as far as they are nobody's."""
+    own = scratch["owned"][colour]
+    other = scratch["owned"][opponent(colour)]
+    shift = _WHITE_SHIFT if colour == WHITE else 0
+    for row in range(1, state["y_size"] + 1):
+        own[row] |= (scratch["undisputed"][row] >> shift) & _LOW & ~other[row]
+
+
+@njit(cache=True, nogil=True)
 def _own_colour(state: State, colour: int, safe_big: bool, unsafe_big: bool, suicide: bool, scratch: Any) -> None:
     """Adds the pass-alive stones of ``colour`` and its regions to ``owned`` (rules.md 9.2, steps 1 and 2)."""
     stones = 0
     for row in range(ROWS):
         stones |= scratch["stones"][colour, row]
     if stones == 0:
+        return
+    if not _may_live(state, colour, suicide, scratch):
+        if unsafe_big:
+            _own_undisputed(state, colour, scratch)
         return
     _find_regions(state, colour, suicide, scratch)
     _let_chains_die(state, colour, scratch)
@@ -300,6 +391,9 @@ def _calculate(
     owned = scratch["owned"]
     stones = scratch["stones"]
     _read_stones(state, scratch)
+    _find_eyes(state["y_size"], suicide, scratch)
+    if unsafe_big:
+        _find_undisputed(state["y_size"], scratch)
     for row in range(ROWS):
         owned[BLACK, row] = 0
         owned[WHITE, row] = 0

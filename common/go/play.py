@@ -35,7 +35,7 @@ from common.go.points import (
     opponent,
 )
 from common.go.rules import HandicapBonus, Ko, Scoring
-from common.go.state import NUM_RECENT, History, State
+from common.go.state import MAX_READINGS, NUM_RECENT, History, State
 from common.go.zobrist import BLOCK_KEYS, KO_LOG_KEYS, PASS_KEYS, TO_MOVE_KEYS
 from common.kernels import njit
 
@@ -160,6 +160,9 @@ def begin(state: State, history: History, to_move: int, phase: int) -> bool:
         state["earlier_ko_point"][index] = NO_POINT
     for index in range(3):
         state["ladder_known"][index] = 0
+    for index in range(MAX_READINGS):
+        state["reading"][0, index] = 0
+        state["reading"][1, index] = 0
     state["white_bonus"] = 0.0
     if state["scoring_rule"] == _TERRITORY:
         state["white_bonus"] = (black - white) - (state["captured"][WHITE] - state["captured"][BLACK])
@@ -355,7 +358,7 @@ def is_friendly_pass(state: State, history: History) -> bool:
 
 @njit(cache=True, nogil=True)
 def _remember(state: State, point: int) -> None:
-    """Shift what is kept of earlier turns: moves, boards and ladder maps."""
+    """Shift what is kept of earlier turns: moves, boards, ladder maps and what searches for them looked at."""
     recent_point = state["recent_point"]
     recent_colour = state["recent_colour"]
     for index in range(NUM_RECENT - 1, 0, -1):
@@ -365,9 +368,10 @@ def _remember(state: State, point: int) -> None:
     recent_colour[0] = state["to_move"]
     passes = state["passes_in_turn"]
     passes[state["to_move"]] = passes[state["to_move"]] + 1 if point == PASS else 0
+    end = (state["y_size"] + 1) * STRIDE  # what is not on the board stays as it is
     colour = state["colour"]
     earlier = state["earlier_colour"]
-    for index in range(NUM_POINTS):
+    for index in range(STRIDE, end):
         earlier[1, index] = earlier[0, index]
         earlier[0, index] = colour[index]
     state["earlier_ko_point"][1] = state["earlier_ko_point"][0]
@@ -377,9 +381,13 @@ def _remember(state: State, point: int) -> None:
     for age in range(2, 0, -1):
         known[age] = known[age - 1]
         if known[age] != 0:
-            for index in range(NUM_POINTS):
+            for index in range(STRIDE, end):
                 ladder[age, index] = ladder[age - 1, index]
     known[0] = 0
+    reading = state["reading"]
+    for index in range(MAX_READINGS):
+        reading[1, index] = reading[0, index]
+        reading[0, index] = 0
 
 
 @njit(cache=True, nogil=True)

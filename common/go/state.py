@@ -20,6 +20,8 @@ from common.go.points import NUM_POINTS
 
 HISTORY_CAPACITY: Final = 4096
 """Keys a HISTORY can hold: turns, passes and cleanup ko captures of one game together."""
+MAX_READINGS: Final = 16
+"""Ladder searches of a board that are kept for the next; a board with more has its others searched anew."""
 HISTORY_TABLE: Final = 2 * HISTORY_CAPACITY
 NUM_RECENT: Final = 5
 
@@ -45,7 +47,8 @@ STATE: Final = np.dtype(
         ("chain_liberties", np.int16, NUM_POINTS),  # exact count of liberties
         ("chain_size", np.int16, NUM_POINTS),
         ("chain_key", np.uint64, NUM_POINTS),  # XOR of the stones' Zobrist keys
-        ("grid_key", np.uint64),
+        ("grid_key", np.uint64),  # XOR of all of them
+        ("second_key", np.uint64),  # the same with the stones' second words
         ("ko_point", np.int16),  # NO_POINT if there is none
         ("captured", np.int32, 3),  # stones of each colour taken off so far, suicides included
         ("vacated", np.int8, NUM_POINTS),  # bits of the colours that have been taken off this point since begin
@@ -78,6 +81,8 @@ STATE: Final = np.dtype(
         ("earlier_ko_point", np.int16, 2),
         ("ladder", np.int8, (3, NUM_POINTS)),
         ("ladder_known", np.int8, 3),
+        # ladder searches of this board and of the one a turn ago, by `common.go.ladder_readings`; 0: no more are known
+        ("reading", np.int64, (2, MAX_READINGS)),
     ],
     align=True,
 )

@@ -32,6 +32,14 @@ _WORDS = split_mix_64(0x7E4E6E, 5 * NUM_POINTS + 4)
 STONE_KEYS: Final = np.concatenate([np.zeros(NUM_POINTS, np.uint64), _WORDS[: 2 * NUM_POINTS]]).reshape(3, NUM_POINTS)
 """uint64 [colour, point]: a stone of BLACK or WHITE on ``point``; the row of EMPTY is 0."""
 
+SECOND_SEED: Final = 0x5EA2C4
+"""Of the second words of 128-bit names: the first of them are those of stones, `client.search.keys` has the others."""
+
+SECOND_STONE_KEYS: Final = np.concatenate(
+    [np.zeros(NUM_POINTS, np.uint64), split_mix_64(SECOND_SEED, 2 * NUM_POINTS)]
+).reshape(3, NUM_POINTS)
+"""uint64 [colour, point]: as `STONE_KEYS`, independent of them."""
+
 BLOCK_KEYS: Final = _WORDS[2 * NUM_POINTS : 3 * NUM_POINTS].copy()
 """uint64 [point]: a ko block on ``point`` (rules.md 6)."""
 

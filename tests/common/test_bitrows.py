@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from common.go.bitrows import ROWS, beside, lowest_index, take_component
+from common.go.bitrows import ROWS, beside, fill_connected, lowest_index, take_component
 from tests.common import naive
 
 
@@ -32,6 +32,23 @@ def test_components_are_those_of_a_flood(size: int) -> None:
                 taken.add(tuple(found.tolist()))
         assert taken == expected
         assert not inside.any()
+
+
+@pytest.mark.parametrize("size", [2, 9, 19])
+def test_two_boards_are_filled_at_once(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for density in (0.3, 0.55, 0.6, 0.65, 0.7, 0.9, 1.0):
+        inside, seeds, expected = (np.zeros(ROWS, np.int64) for _ in range(3))
+        for shift in (0, 32):
+            board = {(x, y): "X" if rng.random() < density else "." for y in range(size) for x in range(size)}
+            points = {point for point, letter in board.items() if letter == "X"}
+            chosen = {point for point in points if rng.random() < 0.1}
+            filled = set().union(*(part for part in naive.components(board, points) if part & chosen))
+            for rows, part in ((inside, points), (seeds, chosen), (expected, filled)):
+                rows |= rows_of(part).astype(np.int64) << shift
+        inside[[0, size + 1]] = seeds[[0, size + 1]] = -1  # of another board: not looked at
+        fill_connected(inside, seeds, size)
+        assert np.array_equal(seeds[1 : size + 1], expected[1 : size + 1])
 
 
 def test_a_spiral_is_one_component() -> None:

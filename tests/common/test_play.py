@@ -28,7 +28,7 @@ from common.go.points import (
 )
 from common.go.rules import HandicapBonus, Ko, Rules, Scoring, Tax
 from common.go.start import GameStart
-from common.go.zobrist import STONE_KEYS
+from common.go.zobrist import SECOND_STONE_KEYS, STONE_KEYS
 from tests.common.made_rules import any_rules
 from tests.common.naive import Board, board_of
 from tests.common.naive_game import NaiveGame, chain_of, liberties
@@ -64,7 +64,7 @@ def pick(game: Game, choice: int) -> int:
 
 def check_chains(state: Any, stones: Board) -> None:
     """Chains, liberties and keys of ``state`` are those that can be read off its stones."""
-    grid_key = np.uint64(0)
+    grid_key = second_key = np.uint64(0)
     for (x, y), letter in stones.items():
         point = point_at(x, y)
         assert state["colour"][point] == LETTERS[letter]
@@ -85,7 +85,9 @@ def check_chains(state: Any, stones: Board) -> None:
         members = np.array(sorted(chain))
         assert state["chain_key"][head] == np.bitwise_xor.reduce(STONE_KEYS[LETTERS[letter], members])
         grid_key ^= STONE_KEYS[LETTERS[letter], point]
+        second_key ^= SECOND_STONE_KEYS[LETTERS[letter], point]
     assert state["grid_key"] == grid_key
+    assert state["second_key"] == second_key
     assert (state["colour"] == WALL).sum() == NUM_POINTS - len(stones)
 
 

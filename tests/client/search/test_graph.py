@@ -31,7 +31,7 @@ from common.go.board import reset, set_stone
 from common.go.play import begin, legal_points, play
 from common.go.points import BLACK, EMPTY, NUM_POINTS, PASS, WHITE, point_of
 from common.go.rules import Ko, Scoring, Tax
-from common.go.state import new_histories, new_states
+from common.go.state import MAX_READINGS, new_histories, new_states
 from tests.client.search.helpers import GTP, SELFPLAY, record
 from tests.client.search.naive import Node
 from tests.client.search.naive_graph import NaiveGraph, is_settled, surroundings
@@ -468,5 +468,5 @@ def test_memory_of_the_largest_pool_with_graph_search() -> None:
     forest = new_forest(512, 1000, 19)
     playouts = new_playouts(512, forest.nodes.shape[1], 19)
     assert sum(array.nbytes for array in (*forest, *playouts)) < 2e9
-    per_node = NODE.itemsize + BIAS.itemsize + 2 * EDGE.itemsize + 4 * 362 + 361
-    assert per_node == pytest.approx(2100, rel=0.02)
+    per_node = NODE.itemsize + BIAS.itemsize + 2 * EDGE.itemsize + 4 * 362 + 361 + 8 * MAX_READINGS
+    assert per_node == pytest.approx(2230, rel=0.02)

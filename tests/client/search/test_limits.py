@@ -21,7 +21,7 @@ from client.search.limits import (
 )
 from client.search.pool import SearchPool
 from client.search.select import select_move
-from client.search.tree import EDGE, NO_EDGE, NODE, ROOT
+from client.search.tree import EDGE, NO_EDGE, NODE, ROOT, new_scratch
 from common.go.play import play
 from common.go.points import PASS, point_at
 from common.parameters import SearchParameters, ThinkingParameters
@@ -197,5 +197,5 @@ def test_virtual_losses_have_a_weight(losses: float) -> None:
     even = value - scale * 0.5 / (1 + 4)
     for offset, expected in ((-1e-6, 0), (1e-6, 1)):
         nodes[2]["utility"] = even + offset
-        found = select_move(nodes, edges, np.zeros(3, np.float32), 0, parameters, np.zeros(3), np.zeros(3, np.bool_))
+        found = select_move(nodes, edges, np.zeros(3, np.float32), 0, parameters, new_scratch(2, 3, 2))
         assert found[0] == expected
