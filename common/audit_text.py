@@ -16,7 +16,8 @@ import numpy as np
 
 from common.audit_report import Findings, Reason
 from common.go.basics import BLACK, MAIN_PHASE, WHITE
-from common.go.rules import HandicapBonus, Scoring, komi_text
+from common.go.handicap import most_extra_stones
+from common.go.rules import KOMI_MARGIN, HandicapBonus, Scoring, komi_text
 from common.parameter_classes import FOREVER, GameInitParameters, SelfplayParameters
 from common.parameters import MatchConfig, SelfplayConfig
 from common.rows import GlobalTarget, Rows
@@ -30,7 +31,6 @@ _PLAIN: Final = ("normal", "handicap", "asym")
 _FROM_POSITIONS: Final = ("sgfpos", "hintpos", "hintfork")
 """Kinds that begin at a start position, which no job of ours gives."""
 _KOMI_BOUND: Final = 3.0  # standard deviations; KataGo draws anew beyond
-_KOMI_MARGIN: Final = 20.0  # points by which komi may exceed the board's area
 _LONGEST_OPENING: Final = 30.0
 """An opening is at most so many times as long as its mean, but for one game in 10^13."""
 _MOST_DEVIATIONS: Final = 6.0
@@ -39,8 +39,6 @@ _DEVIATION_MARGIN: Final = 6.0
 _PRINTED_WIN_LOSS: Final = 0.0101  # two printed probabilities, each to 2 decimals
 _PRINTED_WEIGHT: Final = 0.0051
 _SIDE_CHAIN: Final = 4.0 / 3.0  # side positions per one that is queued: each goes on with probability 1/4
-_MOST_HANDICAP: Final = ((10.0, 0), (14.0, 1), (16.0, 2), (17.0, 3), (18.0, 4))
-_LARGEST_HANDICAP: Final = 5
 _DRAW_ROUNDING: Final = 1e-5
 
 
@@ -160,7 +158,7 @@ def _check_komi(
 ) -> None:
     assert record.info is not None
     area = record.x_size * record.y_size
-    most = area + _KOMI_MARGIN
+    most = area + KOMI_MARGIN
     low, high = -most, most
     if _has_plain_komi(record, init, selfplay):
         assert init.komi_mean is not None
@@ -204,9 +202,7 @@ def _most_handicap(record: GameRecord, init: GameInitParameters) -> int:
     """Extra black stones that may stand on this board."""
     if not _has_handicap(init):
         return 0
-    edge = math.sqrt(record.x_size * record.y_size) - _DRAW_ROUNDING
-    drawn = next((most for limit, most in _MOST_HANDICAP if edge <= limit), _LARGEST_HANDICAP)
-    return max(drawn, init.num_extra_black_fixed or 0)
+    return max(most_extra_stones(record.x_size, record.y_size), init.num_extra_black_fixed or 0)
 
 
 def _check_start(record: GameRecord, config: Config, findings: Findings) -> None:

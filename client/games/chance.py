@@ -28,6 +28,10 @@ class Draw(IntEnum):
     """Copies of rows, and what differs between them."""
     SYMMETRIES = 4
     """In which symmetry the nets see each position."""
+    FORKS = 5
+    """What goes on from a finished game, and the seeds of that."""
+    SEKI = 6
+    """Whether a new game goes on near the end of another."""
     SEARCH = 16
     """And on: the seeds of searches, one stream for each `Purpose`."""
 
@@ -45,6 +49,11 @@ def generator(seed: int, turn: int, draw: Draw) -> np.random.Generator:
 def search_seed(seed: int, turn: int, purpose: Purpose) -> int:
     """The seed of a turn's search for ``purpose``, 64 bits."""
     return int(_bits(np.uint64(seed), np.uint64(turn), np.uint64(Draw.SEARCH + purpose)))
+
+
+def fork_seed(seed: int, number: int) -> int:
+    """The seed of the fork ``number``, from 0, of the game of ``seed``; 63 bits."""
+    return int(_bits(np.uint64(seed), np.uint64(number + 1), np.uint64(Draw.FORKS))) >> 1
 
 
 def symmetry_salt(seed: int) -> int:

@@ -7,7 +7,7 @@ Specification: selfplay.md 1-5.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -120,6 +120,13 @@ def draw_rules(init: GameInitParameters, random: np.random.Generator) -> Rules:
     suicide = _one_of(init.multi_stone_suicide_legals, random)
     button = _one_of(init.has_buttons, random)
     return Rules(ko=ko, scoring=scoring, tax=tax, suicide=suicide, has_button=button and scoring == Scoring.AREA)
+
+
+def redraw_scoring(rules: Rules, init: GameInitParameters, random: np.random.Generator) -> Rules:
+    """The same rules but for what is counted at the end."""
+    scoring, tax = _one_of(init.scoring_rules, random), _one_of(init.tax_rules, random)
+    button = _one_of(init.has_buttons, random) and scoring == Scoring.AREA
+    return replace(rules, scoring=scoring, tax=tax, has_button=button)
 
 
 def _one_of(choices: Sequence[_Choice], random: np.random.Generator) -> _Choice:

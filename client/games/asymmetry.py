@@ -1,0 +1,60 @@
+"""Asymmetric playouts: one side searches more than the other, and both nets are told (selfplay.md 6).
+
+The advantage is counted in doublings, White's view: +1 means that White has twice the playouts of Black.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from client.games import draws
+from common.go.points import BLACK, WHITE
+from common.parameters import SearchParameters, SelfplayParameters
+
+
+def draw_doublings(selfplay: SelfplayParameters, extra_black: int, random: np.random.Generator) -> float:
+    """White's doublings in a new game with ``extra_black`` handicap stones; 0 in most games.
+
+    With stones it is White who has more.
+    """
+    probability = selfplay.handicap_asymmetric_playout_prob if extra_black else selfplay.normal_asymmetric_playout_prob
+    if not draws.coin(random, probability):
+        return 0.0
+    doublings = math.log2(selfplay.max_asymmetric_ratio) * random.random()
+    is_whites = extra_black > 0 or draws.coin(random, 0.5)
+    return doublings if is_whites else -doublings
+
+
+def share_of(colour: int, white_doublings: float) -> float:
+    """What multiplies the visits of ``colour``; those of both sides keep their sum."""
+    own = white_doublings if colour == WHITE else -white_doublings
+    factor = 2.0**own
+    return 2.0 * factor / (factor + 1.0)
+
+
+def visits_of(colour: int, visits: int, white_doublings: float) -> int:
+    """The visits of ``colour`` where an even game has ``visits``."""
+    return math.floor(visits * share_of(colour, white_doublings) + 0.5) if white_doublings else visits
+
+
+def most_share(selfplay: SelfplayParameters) -> float:
+    """The largest `share_of` that can be drawn."""
+    if max(selfplay.handicap_asymmetric_playout_prob, selfplay.normal_asymmetric_playout_prob) == 0.0:
+        return 1.0
+    return share_of(WHITE, math.log2(selfplay.max_asymmetric_ratio))
+
+
+def least_share(selfplay: SelfplayParameters) -> float:
+    """The smallest."""
+    return 2.0 - most_share(selfplay)
+
+
+def told_of_doublings(search: SearchParameters, white_doublings: float) -> SearchParameters:
+    """The same search by a net that is told of the advantage."""
+    if not white_doublings:
+        return search
+    colour = WHITE if white_doublings > 0 else BLACK
+    return replace(search, playout_doubling_advantage=abs(white_doublings), playout_doubling_advantage_pla=colour)
