@@ -224,6 +224,8 @@ def parse_match(
         for name, value in (("drawRandRadius", init.draw_rand_radius), ("noResultStdev", init.no_result_stdev)):
             if value != 0.0:
                 reader.problems.append(f"{name} = {number_text(value)} is for self-play only; KataGo aborts on it here")
+    if match is not None:
+        reader.problems += _match_problems(match)
     reader.finish()
     assert init is not None
     assert match is not None
@@ -485,6 +487,17 @@ def _selfplay_problems(search: SearchParameters, selfplay: SelfplayParameters) -
     ):
         if selfplay.fork_game_min_choices > most:
             problems.append(f"forkGameMinChoices = {selfplay.fork_game_min_choices} is more than {name} = {most}")
+    return problems
+
+
+def _match_problems(match: MatchParameters) -> list[str]:
+    problems = []
+    if match.init_games_with_policy and match.policy_init_area_prop == 0.0:
+        problems.append("initGamesWithPolicy = true needs policyInitAreaProp, above 0")
+    if match.dynamic_self_komi_bonus_min > match.dynamic_self_komi_bonus_max:
+        problems.append("dynamicSelfKomiBonusMin is more than dynamicSelfKomiBonusMax")
+    if match.dynamic_self_komi_win_loss_min > match.dynamic_self_komi_win_loss_max:
+        problems.append("dynamicSelfKomiWinLossMin is more than dynamicSelfKomiWinLossMax")
     return problems
 
 

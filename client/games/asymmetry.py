@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from client.games import draws
+from common.asymmetry import playout_share
 from common.go.points import BLACK, WHITE
 from common.parameters import SearchParameters, SelfplayParameters
 
@@ -28,23 +29,16 @@ def draw_doublings(selfplay: SelfplayParameters, extra_black: int, random: np.ra
     return doublings if is_whites else -doublings
 
 
-def share_of(colour: int, white_doublings: float) -> float:
-    """What multiplies the visits of ``colour``; those of both sides keep their sum."""
-    own = white_doublings if colour == WHITE else -white_doublings
-    factor = 2.0**own
-    return 2.0 * factor / (factor + 1.0)
-
-
 def visits_of(colour: int, visits: int, white_doublings: float) -> int:
     """The visits of ``colour`` where an even game has ``visits``."""
-    return math.floor(visits * share_of(colour, white_doublings) + 0.5) if white_doublings else visits
+    return math.floor(visits * playout_share(colour, white_doublings) + 0.5) if white_doublings else visits
 
 
 def most_share(selfplay: SelfplayParameters) -> float:
-    """The largest `share_of` that can be drawn."""
+    """The largest `playout_share` that can be drawn."""
     if max(selfplay.handicap_asymmetric_playout_prob, selfplay.normal_asymmetric_playout_prob) == 0.0:
         return 1.0
-    return share_of(WHITE, math.log2(selfplay.max_asymmetric_ratio))
+    return playout_share(WHITE, math.log2(selfplay.max_asymmetric_ratio))
 
 
 def least_share(selfplay: SelfplayParameters) -> float:

@@ -111,7 +111,9 @@ class _Beginning:
             self._doublings = draw_doublings(selfplay, self._extra_black, random)
         self._komi = self._draw_komi()
         self._draft.set_komi(self._komi.draw(random))
-        searches = [replace(each, no_result_utility_for_white=self._no_result) for each in plan.searches]
+        searches = plan.searches
+        if self._no_result != search.no_result_utility_for_white:
+            searches = tuple(replace(each, no_result_utility_for_white=self._no_result) for each in searches)
         self._inquirer = Inquirer(seed, searches, plan.runner.compensate_komi_visits, self._doublings)
 
     def script(self) -> Script[BegunGame]:

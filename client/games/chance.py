@@ -32,6 +32,8 @@ class Draw(IntEnum):
     """What goes on from a finished game, and the seeds of that."""
     SEKI = 6
     """Whether a new game goes on near the end of another."""
+    POSITION = 7
+    """At which position of a file a new game begins."""
     SEARCH = 16
     """And on: the seeds of searches, one stream for each `Purpose`."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from client.games.chance import Draw, coin, fork_seed, generator
 from client.games.orders import FinishedGame, GameOrder
 from client.games.starts import Fork
+from common.parameters import parse_selfplay
 
 MOST_SEKI_FORKS: Final = 1000
 """A full pool replaces one of its forks by the next."""
@@ -193,7 +195,7 @@ class WaitingForks:
         for fork in game.seki_forks:
             kept.seki.add(fork, random)
 
-    def put_into(self, order: _Order, key: Hashable, seki_prob: float) -> _Order:
+    def put_into(self, order: _Order, key: Hashable) -> _Order:
         """``order``, which then begins at a waiting fork, or now and then at one of the seki pool, if there is any."""
         kept = self._kept.get(key)
         if kept is None:
@@ -201,5 +203,11 @@ class WaitingForks:
         random = generator(order.seed, 1, Draw.SEKI)
         if kept.forks:
             return replace(order, start=kept.forks.pop(int(random.integers(len(kept.forks)))))
-        fork = kept.seki.take(random) if coin(order.seed, 0, Draw.SEKI, seki_prob) else None
+        draws_seki = len(kept.seki) > 0 and coin(order.seed, 0, Draw.SEKI, _seki_prob(order.config))
+        fork = kept.seki.take(random) if draws_seki else None
         return order if fork is None else replace(order, start=fork)
+
+
+@lru_cache(maxsize=_MOST_KEYS)
+def _seki_prob(text: str) -> float:
+    return parse_selfplay(text, to_be_played=False).selfplay.seki_fork_hack_prob

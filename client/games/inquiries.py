@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -41,15 +42,25 @@ class Inquirer:
         self, seed: int, searches: Sequence[SearchParameters], komi_visits: int, white_doublings: float = 0.0
     ) -> None:
         self._seed = seed
-        self._raw = [to_record(_raw(search)) for search in searches]
-        self._even = [to_record(_even(search, white_doublings)) for search in searches]
+        self._searches = searches
         self._komi_visits = komi_visits
+        self._white_doublings = white_doublings
         self._asked = 0  # searches so far: each has a seed of its own
+
+    @cached_property
+    def _raw(self) -> list[np.void]:
+        """By seat, how the net alone is asked."""
+        return [to_record(_raw(search)) for search in self._searches]
+
+    @cached_property
+    def _even(self) -> list[np.void]:
+        """By seat, how the fair komi is searched for."""
+        return [to_record(_even(search, self._white_doublings)) for search in self._searches]
 
     def raw(self, state: np.void, history: np.void, *, seat: int | None = None) -> Script[SearchResult]:
         """What the net alone says of a position; of the player to move unless ``seat`` names another."""
         if seat is None:
-            seat = int(state["to_move"] == WHITE and len(self._raw) > 1)
+            seat = int(state["to_move"] == WHITE and len(self._searches) > 1)
         return (yield from self._ask(state, history, seat, self._raw[seat], visits=1))
 
     def fair_komi(self, draft: Draft, random: np.random.Generator) -> Script[float]:

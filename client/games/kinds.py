@@ -30,6 +30,8 @@ class GameKind(Generic[_Config]):
     seats: int
     """1: Black's network plays both sides; 2: Black's and White's play."""
     gives_rows: bool
+    begins_anywhere: bool
+    """Games may begin at positions that a job gives, and go on with finished ones."""
     upload: str
     """Which of the two kinds of games the wire knows it is: ``training`` or ``rating``."""
     parse: Callable[[str, int], _Config]
@@ -61,7 +63,8 @@ def _audit_selfplay(game: FinishedGame) -> Findings:
     from common.audit import audit_training_game
 
     assert game.rows is not None
-    return audit_training_game(game.sgf, game.rows, game.facts, parse_selfplay(game.order.config))
+    config = parse_selfplay(game.order.config)
+    return audit_training_game(game.sgf, game.rows, game.facts, config, positions=game.order.positions)
 
 
 def _parse_match(text: str, length: int) -> MatchConfig:
@@ -89,6 +92,7 @@ SELFPLAY: Final = GameKind(
     text="selfplay",
     seats=1,
     gives_rows=True,
+    begins_anywhere=True,
     upload="training",
     parse=_parse_selfplay,
     max_visits=_selfplay_visits,
@@ -100,6 +104,7 @@ MATCH: Final = GameKind(
     text="gating",
     seats=2,
     gives_rows=False,
+    begins_anywhere=False,
     upload="rating",
     parse=_parse_match,
     max_visits=_match_visits,

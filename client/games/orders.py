@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from client.games.starts import Fork, GivenStart
 from client.networks import Network
 from common.audit import GameFacts
 from common.rows import Rows
+from common.wire import StartPosition
 
 if TYPE_CHECKING:  # the table of kinds names what plays, and that knows orders
     from client.games.kinds import GameKind
@@ -29,6 +31,11 @@ class GameOrder:
     length: int  # edge of the tensors of the rows
     bots: tuple[int, int] = (0, 1)  # match: which bot of the configuration is Black, which White
     start: GivenStart | None = None  # where it begins; None: on the empty board
+
+    @property
+    def positions(self) -> Sequence[StartPosition]:
+        """Where games of the same origin may begin besides, for the audit."""
+        return (self.start,) if isinstance(self.start, StartPosition) else ()
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 
 from client.games import draws
+from client.games.chance import Draw, generator
 from client.games.start_positions import PositionError, check_position
 from common import config_text, sgf, wire
 from common.config_text import ConfigError, Entry
 from common.game_record import moves_of, start_of
-from common.go.basics import MAX_LENGTH
 from common.go.game import COLOUR_LETTERS, Game
 from common.go.points import to_vertex
 from common.go.rules import Ko, Rules
@@ -57,8 +57,25 @@ class PositionSources:
 
     sources: tuple[PositionSource, ...]
 
-    def draw(self, random: np.random.Generator) -> wire.StartPosition | None:
-        """Where a new game begins; None: on the empty board."""
+    @property
+    def longest_side(self) -> int:
+        """Of the boards of all positions; 0 without any."""
+        return max((max(each.x_size, each.y_size) for each in self._positions()), default=0)
+
+    def check(self, length: int) -> None:
+        """See that games can begin at all positions within tensors of edge ``length``; else `ConfigError`."""
+        try:
+            for position in self._positions():
+                check_position(position, length)
+        except PositionError as error:
+            raise ConfigError(f"in the files of startPosesFromSgfDir and hintPosesDir {error}") from None
+
+    def _positions(self) -> Iterator[wire.StartPosition]:
+        return (position for source in self.sources for position in source.positions)
+
+    def draw(self, seed: int) -> wire.StartPosition | None:
+        """Where the game of ``seed`` begins; None: on the empty board."""
+        random = generator(seed, 0, Draw.POSITION)
         for source in self.sources:
             if draws.coin(random, source.probability):
                 return source.positions[draws.draw_index(np.array(source.weights), random)]
@@ -70,16 +87,15 @@ def without_files(text: str) -> str:
     return config_text.overlay(text, "", without=FILE_KEYS)
 
 
-def read_sources(text: str, seed: int, length: int | None = None) -> PositionSources:
+def read_sources(text: str, seed: int) -> PositionSources:
     """The positions in the files that a configuration text names.
 
     Args:
         text: of the machine's owner.
         seed: of what is drawn in reading.
-        length: edge of the tensors, where boards may not be larger.
 
     Raises:
-        ConfigError: a value does not hold, or a position cannot be used; its file and line are named.
+        ConfigError: a value does not hold, or a position cannot be read; its file and line are named.
         OSError: a folder or file cannot be read.
     """
     entries = config_text.parse(text)
@@ -97,12 +113,6 @@ def read_sources(text: str, seed: int, length: int | None = None) -> PositionSou
         positions = list(_listed(_folders(entries["hintPosesDir"])))
         weights = [position.weight for position in positions]
         sources.append(_source(_number(entries, "hintPosesProb", 0, 1), positions, weights))
-    for source in sources:
-        for position in source.positions:
-            try:
-                check_position(position, length or MAX_LENGTH)
-            except PositionError as error:
-                raise ConfigError(f"startPosesFromSgfDir, hintPosesDir: {error}") from None
     return PositionSources(tuple(sources))
 
 
@@ -216,13 +226,15 @@ def _begin_of_history(moves: Sequence[tuple[int, int]], turn: int, next_player: 
 def _position(
     record: GameRecord, rows: str, player: int, moves: Sequence[tuple[int, int]], turn: int
 ) -> wire.StartPosition:
-    return wire.StartPosition(
-        xSize=record.x_size,
-        ySize=record.y_size,
-        board=rows,
-        nextPla=COLOUR_LETTERS[player],
-        moveLocs=tuple(to_vertex(point, record.y_size) for _, point in moves),
-        movePlas=tuple(COLOUR_LETTERS[colour] for colour, _ in moves),
-        initialTurnNumber=turn,
-        hintLoc=None,
+    return wire.StartPosition.from_object(
+        {
+            "xSize": record.x_size,
+            "ySize": record.y_size,
+            "board": rows,
+            "nextPla": COLOUR_LETTERS[player],
+            "moveLocs": [to_vertex(point, record.y_size) for _, point in moves],
+            "movePlas": [COLOUR_LETTERS[colour] for colour, _ in moves],
+            "initialTurnNumber": turn,
+            "hintLoc": "null",
+        }
     )

@@ -74,10 +74,11 @@ def count_stones(setup: Iterable[int], moves: Iterable[tuple[int, bool]]) -> int
         moves: ``(colour, is_pass)`` of the moves.
 
     Returns:
-        0, or 2 and more: a single stone is no handicap.
+        0, or 2 and more: a single stone is no handicap, nor is anything where White has stones on the board too.
     """
     colours = list(setup)
-    stones = len(colours) if all(colour == BLACK for colour in colours) else 0
+    if any(colour != BLACK for colour in colours):
+        return 0
     placed = 0
     white_before = False
     for colour, is_pass in moves:
@@ -91,5 +92,5 @@ def count_stones(setup: Iterable[int], moves: Iterable[tuple[int, bool]]) -> int
             white_before = True
         else:
             break
-    total = stones + placed
+    total = len(colours) + placed
     return total if total > 1 else 0

@@ -9,12 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from client.games.asymmetry import share_of, visits_of
+from client.games.asymmetry import visits_of
 from client.games.beginning import BegunGame
 from client.games.draft import Draft
 from client.games.playing import SearchOrder
 from client.games.starts import Fork, ForkKind
 from common import wire
+from common.asymmetry import playout_share
 from common.go.handicap import most_extra_stones
 from common.go.points import BLACK, EMPTY, PASS, WHITE, from_vertex
 from common.go.rules import Ko, Rules, Scoring, Tax
@@ -230,7 +231,7 @@ def test_few_games_scored_by_territory_begin_in_a_cleanup_phase() -> None:
 
 
 def test_doublings_share_the_visits() -> None:
-    assert (share_of(WHITE, 1.0), share_of(BLACK, 1.0)) == (pytest.approx(4 / 3), pytest.approx(2 / 3))
+    assert (playout_share(WHITE, 1.0), playout_share(BLACK, 1.0)) == (pytest.approx(4 / 3), pytest.approx(2 / 3))
     assert (visits_of(WHITE, 600, 1.0), visits_of(BLACK, 600, 1.0)) == (800, 400)
     assert (visits_of(WHITE, 600, -1.0), visits_of(BLACK, 600, -1.0)) == (400, 800)
 

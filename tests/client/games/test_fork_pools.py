@@ -15,7 +15,7 @@ from client.games.starts import Fork, ForkKind
 from common.audit import GameFacts
 from common.go.rules import Rules
 from common.go.start import GameStart
-from tests.client.games.games import orders
+from tests.client.games.games import orders, selfplay_text
 
 FACTS = GameFacts(5, 5, Rules(), 0, "normal", "B", 0.5, False, 1, "0" * 32, "a", "a", 7)
 
@@ -104,21 +104,22 @@ def test_a_full_pool_replaces_what_it_has() -> None:
 
 def test_a_waiting_fork_takes_the_place_of_the_next_game_of_its_kind() -> None:
     waiting = WaitingForks()
-    parent, first, second, other = orders(4, "")
-    assert waiting.put_into(first, "a", 1.0) is first
+    parent, first, second, other = orders(4, selfplay_text(sekiForkHackProb=0))
+    (eager,) = orders(1, selfplay_text(sekiForkHackProb=1), first_seed=9)
+    assert waiting.put_into(first, "a") is first
     waiting.add("a", played(parent, fork_prob=1.0, seki_prob=1.0))
-    assert waiting.put_into(other, "b", 1.0) is other
-    assert waiting.put_into(first, "a", 0.0).start == fork(ForkKind.PLAIN, parent.seed)
-    assert waiting.put_into(second, "a", 0.0) is second
-    seki = [waiting.put_into(second, "a", 1.0).start, waiting.put_into(second, "a", 1.0).start]
+    assert waiting.put_into(other, "b") is other
+    assert waiting.put_into(first, "a").start == fork(ForkKind.PLAIN, parent.seed)
+    assert waiting.put_into(second, "a") is second
+    seki = [waiting.put_into(eager, "a").start, waiting.put_into(eager, "a").start]
     assert {each.kind for each in seki if isinstance(each, Fork)} == {ForkKind.SEKI}
     assert seki[0] != seki[1]
-    assert waiting.put_into(second, "a", 1.0) is second
+    assert waiting.put_into(eager, "a") is eager
 
 
 def test_forks_of_long_ago_are_forgotten() -> None:
     waiting = WaitingForks()
     for number, order in enumerate(orders(6, "")):
-        waiting.add(number, played(order, fork_prob=1.0))
+        waiting.add(number, played(order, fork_prob=1.0, seki_prob=0.0))
     (order,) = orders(1, "")
-    assert [waiting.put_into(order, number, 0.0).start is not None for number in range(6)] == [False] * 2 + [True] * 4
+    assert [waiting.put_into(order, number).start is not None for number in range(6)] == [False] * 2 + [True] * 4

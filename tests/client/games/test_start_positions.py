@@ -61,7 +61,7 @@ def test_positions_are_read_line_by_line(tmp_path: Path) -> None:
     write_positions(tmp_path / "h", POSITION | {"hintLoc": "C1", "weight": 3}, POSITION | {"board": "..../..../...."})
     (tmp_path / "h" / "readme.txt").write_text("no position")
     sources = read_sources(f"hintPosesDir = {tmp_path / 'h'}\nhintPosesProb = 0.4\n", seed=1)
-    drawn = [sources.draw(np.random.default_rng(seed)) for seed in range(1000)]
+    drawn = [sources.draw(seed) for seed in range(1000)]
     assert sum(each is not None for each in drawn) / 1000 == pytest.approx(0.4, abs=0.06)
     hinted = sum(each is not None and each.hint == "C1" for each in drawn)
     assert hinted / sum(each is not None for each in drawn) == pytest.approx(0.75, abs=0.09)
@@ -72,7 +72,6 @@ def test_positions_are_read_line_by_line(tmp_path: Path) -> None:
     [
         ({"board": "XXX"}, r"a\.hintposes\.txt, line 3: .*board"),
         ({"moveLocs": ["Z9"], "movePlas": ["B"]}, "line 3: .*moveLocs"),
-        ({"board": "XO../OO../...."}, "without liberties"),
         ({"xSize": 20}, "line 3: .*xSize"),
     ],
 )
@@ -80,6 +79,16 @@ def test_a_bad_line_is_named(tmp_path: Path, change: dict[str, Any], problem: st
     write_positions(tmp_path / "h", POSITION, POSITION | change)
     with pytest.raises(ConfigError, match=problem):
         read_sources(f"hintPosesDir = {tmp_path / 'h'}\nhintPosesProb = 0.4\n", seed=1)
+
+
+def test_positions_of_files_fit_the_tensors_and_live(tmp_path: Path) -> None:
+    write_positions(tmp_path / "h", POSITION, POSITION | {"board": "XO../OO../...."})
+    sources = read_sources(f"hintPosesDir = {tmp_path / 'h'}\nhintPosesProb = 0.4\n", seed=1)
+    assert sources.longest_side == 4
+    with pytest.raises(ConfigError, match="without liberties"):
+        sources.check(19)
+    with pytest.raises(ConfigError, match="larger than the run's edge 3"):
+        sources.check(3)
 
 
 @pytest.mark.parametrize(
