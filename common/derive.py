@@ -9,6 +9,7 @@ A *value* is four numbers (win, loss, noResult, score); it is seen from White un
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -219,3 +220,10 @@ def stochastic_round(values: Floats, random: np.random.Generator) -> npt.NDArray
     """Floor or ceiling of each value, with probabilities that keep the expectation."""
     below = np.floor(values)
     return np.asarray(below + (random.random(values.shape) < values - below), dtype=np.int64)
+
+
+@njit(cache=True, nogil=True)
+def round_by(value: float, draw: float) -> int:
+    """Floor or ceiling of ``value``, as `stochastic_round` does with this draw from [0, 1)."""
+    below = math.floor(value)
+    return int(below + (draw < value - below))

@@ -41,6 +41,7 @@ class Draw(IntEnum):
 _MASK: Final = np.uint64(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
 _DRAWS_PER_UNIT: Final = 2.0**-64
+_SEARCH: Final = int(Draw.SEARCH)
 
 
 def generator(seed: int, turn: int, draw: Draw) -> np.random.Generator:
@@ -50,7 +51,7 @@ def generator(seed: int, turn: int, draw: Draw) -> np.random.Generator:
 
 def search_seed(seed: int, turn: int, purpose: Purpose) -> int:
     """The seed of a turn's search for ``purpose``, 64 bits."""
-    return int(_bits(np.uint64(seed), np.uint64(turn), np.uint64(Draw.SEARCH + purpose)))
+    return int(search_bits(np.uint64(seed), turn, int(purpose)))
 
 
 def fork_seed(seed: int, number: int) -> int:
@@ -60,17 +61,24 @@ def fork_seed(seed: int, number: int) -> int:
 
 def symmetry_salt(seed: int) -> int:
     """What the searches of a game tell `SearchPool.start`: the same in all, so that one finds what another kept."""
-    return int(_bits(np.uint64(seed), np.uint64(0), np.uint64(Draw.SYMMETRIES))) % NUM_SYMMETRIES
-
-
-def coin(seed: int, turn: int, draw: Draw, probability: float) -> bool:
-    """True with ``probability``; the only draw of its stream."""
-    return int(_bits(np.uint64(seed), np.uint64(turn), np.uint64(draw))) * _DRAWS_PER_UNIT < probability
+    return int(draw_bits(np.uint64(seed), 0, int(Draw.SYMMETRIES))) % NUM_SYMMETRIES
 
 
 @njit(cache=True, nogil=True)
-def _bits(seed: Any, turn: Any, draw: Any) -> Any:
-    """The first 64 bits of a stream, as np.uint64; all arguments are np.uint64."""
+def coin(seed: Any, turn: int, draw: int, probability: float) -> bool:
+    """True with ``probability``; the only draw of its stream. ``seed`` is an np.uint64."""
+    return bool(draw_bits(seed, turn, draw) * _DRAWS_PER_UNIT < probability)
+
+
+@njit(cache=True, nogil=True)
+def search_bits(seed: Any, turn: int, purpose: int) -> Any:
+    """`search_seed` as an np.uint64; ``seed`` is one."""
+    return draw_bits(seed, turn, _SEARCH + purpose)
+
+
+@njit(cache=True, nogil=True)
+def draw_bits(seed: Any, turn: int, draw: int) -> Any:
+    """The first 64 bits of a stream, as np.uint64; ``seed`` is one."""
     zero = seed ^ seed
-    w0, w1, _w2, _w3 = philox(turn, draw, zero, zero, seed & _MASK, seed >> _HALF)
+    w0, w1, _w2, _w3 = philox(np.uint64(turn), np.uint64(draw), zero, zero, seed & _MASK, seed >> _HALF)
     return (w1 << _HALF) | w0

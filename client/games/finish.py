@@ -5,17 +5,20 @@ Specification: selfplay.md 8, 10; contribute-protocol.md 8.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from client.games.game import Game, Notes, PlayedGame, played_game
 from client.games.orders import FinishedGame, GameOrder
-from client.games.recorder import SelfplayGame, TurnRecord, as_value, make_rows, value_sequence, weigh, written_turns
+from client.games.played import PlayedGame
+from client.games.recorder import make_rows, root_values, value_sequence, weigh, written_turns
 from common.audit import UNFINISHED, GameFacts
 from common.go.points import EMPTY, PASS, WHITE, x_of, y_of
 from common.go.result import resignation_text
+from common.go.state import State
 from common.parameters import SelfplayParameters
 from common.replay import Ending, Replay, ending, replay
 from common.rows import Rows
@@ -23,16 +26,6 @@ from common.sgf import write
 from common.sgf_record import GameRecord, Move, MoveValues, StartInfo
 
 GAME_TYPE: Final = "normal"
-
-
-@dataclass(frozen=True, slots=True)
-class MatchTurn:
-    """What the search at one turn of a match said; White's view."""
-
-    win_loss: float
-    no_result: float
-    score_mean: float
-    visits: int
 
 
 @dataclass(frozen=True)
@@ -48,14 +41,13 @@ class _Result:
 
 def finish_selfplay(
     order: GameOrder,
-    game: Game,
-    notes: Notes[TurnRecord],
+    state: State,
+    played: PlayedGame,
     parameters: SelfplayParameters,
     random: np.random.Generator,
 ) -> FinishedGame:
-    """SGF, rows and facts of a game of self-play."""
-    played = played_game(game, notes)
-    end = ending(game["state"], order.length)
+    """SGF, rows and facts of a game of self-play that came to ``state``."""
+    end = ending(state, order.length)
     values = value_sequence(played, end)
     weighing = weigh(played, values, parameters, random)
     turns = written_turns(played, weighing.copies)
@@ -64,20 +56,21 @@ def finish_selfplay(
     )
     rows = make_rows(played, replayed, end, values, weighing.copies, random) if len(turns) else None
     result = _result(end, stopped=played.hit_move_limit)
-    comments = [
-        _values(turn, weight=float(weight)) for turn, weight in zip(played.turns, weighing.unrounded, strict=True)
-    ]
+    comments = _comments(values[:-1], played.turns.found["visits"], weighing.unrounded.tolist())
     record = _record(order, played, replayed, comments, result)
     return FinishedGame(order, _facts(order, record, result, played, rows), write(record), rows, result.leader)
 
 
-def finish_match(order: GameOrder, game: Game, notes: Notes[MatchTurn], resigned_by: int) -> FinishedGame:
-    """SGF and facts of a match game, in which the player ``resigned_by`` gave up, or nobody if that is EMPTY."""
-    played = played_game(game, notes)
+def finish_match(order: GameOrder, state: State, played: PlayedGame, resigned_by: int) -> FinishedGame:
+    """SGF and facts of a match game that came to ``state``.
+
+    The player ``resigned_by`` gave up, or nobody if that is EMPTY.
+    """
     replayed = replay(played.start, played.colours, played.points, length=order.length, view=played.view)
-    comments = [_values(turn, weight=None) for turn in played.turns]
+    found = played.turns.found
+    comments = _comments(root_values(found), found["visits"], [None] * len(found))
     if resigned_by == EMPTY:
-        result = _result(ending(game["state"], order.length), stopped=played.hit_move_limit)
+        result = _result(ending(state, order.length), stopped=played.hit_move_limit)
     else:
         winner = "B" if resigned_by == WHITE else "W"
         result = _Result(resignation_text(winner), winner, 0.0, resigned=True, leader=winner)
@@ -91,14 +84,20 @@ def _result(end: Ending, *, stopped: bool) -> _Result:
     return _Result(end.result, end.winner, end.score, resigned=False, leader=end.winner)
 
 
-def _values(turn: TurnRecord | MatchTurn, weight: float | None) -> MoveValues:
-    win, loss, no_result, score = as_value(turn.win_loss, turn.no_result, turn.score_mean)
-    return MoveValues(win, loss, no_result, score, turn.visits, None, weight)
+def _comments(
+    values: npt.NDArray[np.float64], visits: npt.NDArray[np.int32], weights: Sequence[float | None]
+) -> list[MoveValues]:
+    """What the record says of each searched turn: ``values`` [T, 4] as of `root_values`, visits [T], weights [T]."""
+    turns = zip(values.tolist(), visits.tolist(), weights, strict=True)
+    return [
+        MoveValues(win, loss, no_result, score, count, None, weight)
+        for (win, loss, no_result, score), count, weight in turns
+    ]
 
 
 def _record(
     order: GameOrder,
-    played: PlayedGame[Any],
+    played: PlayedGame,
     replayed: Replay,
     comments: list[MoveValues],
     result: _Result,
@@ -109,7 +108,9 @@ def _record(
     values_of_turn += comments
     moves = tuple(
         _move(colour, point, values, replayed, turn)
-        for turn, (colour, point, values) in enumerate(zip(played.colours, played.points, values_of_turn, strict=True))
+        for turn, (colour, point, values) in enumerate(
+            zip(played.colours.tolist(), played.points.tolist(), values_of_turn, strict=True)
+        )
     )
     record = GameRecord(
         x_size=start.x_size,
@@ -140,7 +141,7 @@ def _hash_text(words: tuple[int, int]) -> str:
 
 
 def _facts(
-    order: GameOrder, record: GameRecord, result: _Result, played: SelfplayGame | None, rows: Rows | None
+    order: GameOrder, record: GameRecord, result: _Result, played: PlayedGame | None, rows: Rows | None
 ) -> GameFacts:
     assert record.info is not None
     return GameFacts(

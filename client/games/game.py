@@ -8,21 +8,21 @@ Knows the rules only through the kernels of `common.go`. Which move is played, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from client.search.guidance import NO_GUIDANCE, Guidance
+from client.games.chance import symmetry_salt
+from client.search.mirror import mirroring_player
 from common.go import play, scoring
 from common.go.passalive import AREA_SCRATCH
-from common.go.points import NUM_POINTS
+from common.go.points import NUM_POINTS, opponent
 from common.go.start import GameStart, PlayerView, start_position
 from common.go.state import HISTORY, STATE
+from common.kernels import njit
 from common.replay import MAX_TURNS
-
-_Turn = TypeVar("_Turn")
 
 Game = np.void
 """One record of a `game_dtype`: ``games[slot]``."""
@@ -35,6 +35,8 @@ def game_dtype(*fields: tuple[Any, ...]) -> np.dtype[np.void]:
         ("history", HISTORY),
         ("seed", np.uint64),  # of all that is drawn
         ("hash_words", np.uint64, 2),  # that name the game
+        ("symmetry_salt", np.int8),  # of its searches
+        ("awaits", np.bool_),  # a turn's search has been ordered
         ("max_searched_moves", np.int32),  # the game is stopped after so many
         ("turn", np.int32),  # moves played so far
         ("first_searched_turn", np.int32),  # those before it are of the opening
@@ -46,30 +48,14 @@ def game_dtype(*fields: tuple[Any, ...]) -> np.dtype[np.void]:
 
 
 @dataclass(frozen=True)
-class Notes(Generic[_Turn]):
+class Notes:
     """What is kept of a running game beside its record, as Python's objects, since only its end needs it.
 
-    A start may hold any number of stones and moves, and what a search said is as large as the net's board and the
-    number of moves that it tried. Nothing in them decides how the game goes on.
+    Nothing in them decides how the game goes on.
     """
 
     start: GameStart
     view: PlayerView
-    turns: list[_Turn] = field(default_factory=list)  # what each searched turn's search said
-
-
-@dataclass(frozen=True)
-class PlayedGame(Generic[_Turn]):
-    """A game that is over, ready to be recorded."""
-
-    start: GameStart
-    view: PlayerView
-    colours: list[int]  # [n]
-    points: list[int]  # [n]
-    first_turn: int  # moves of the opening; turns[i] is the search before move first_turn + i
-    turns: list[_Turn]  # [n - first_turn]
-    hash_words: tuple[int, int]
-    hit_move_limit: bool
 
 
 class AliveScratch(NamedTuple):
@@ -106,13 +92,16 @@ def begin_game(
     game["state"], game["history"] = start_position(start, view)
     game["seed"], game["hash_words"], game["max_searched_moves"] = seed, hash_words, max_searched_moves
     game["turn"] = game["first_searched_turn"] = 0
+    game["symmetry_salt"], game["awaits"] = symmetry_salt(seed), False
 
 
+@njit(cache=True, nogil=True)
 def is_over(game: Game) -> bool:
     """The rules have ended the game."""
     return bool(game["state"]["finished"])
 
 
+@njit(cache=True, nogil=True)
 def hit_move_limit(game: Game) -> bool:
     """The game has to be stopped as it stands; the record may also be full before the limit is reached."""
     turn = game["turn"]
@@ -120,45 +109,26 @@ def hit_move_limit(game: Game) -> bool:
     return bool(is_long and not is_over(game))
 
 
+@njit(cache=True, nogil=True)
 def all_pass_alive(game: Game, scratch: AliveScratch) -> bool:
     """Every point of the board is decided (rules.md 4.3)."""
     return bool(scoring.all_pass_alive(game["state"], scratch.area, scratch.regions))
 
 
-def recent_win_losses(game: Game, count: int) -> list[float]:
-    """Win minus loss of White at the last ``count`` searched turns, the newest last; fewer if there are not so many."""
-    turn = int(game["turn"])
-    recent: list[float] = game["win_losses"][max(turn - count, int(game["first_searched_turn"])) : turn].tolist()
-    return recent
+@njit(cache=True, nogil=True)
+def mirroring_opponent(game: Game) -> int:
+    """The colour of the player who is not to move if it plays mirror go, else EMPTY."""
+    state = game["state"]
+    other: Any = np.int64(opponent(state["to_move"]))
+    return int(mirroring_player(game["colours"], game["points"], game["turn"], other, state["x_size"], state["y_size"]))
 
 
-def guidance_for(game: Game, parameters: np.void) -> Guidance:
-    """What a search of the present position with these SEARCH_PARAMETERS is told besides: the turns, if it asks."""
-    if not parameters["anti_mirror"]:
-        return NO_GUIDANCE
-    turn = int(game["turn"])
-    return Guidance(turns=list(zip(game["colours"][:turn].tolist(), game["points"][:turn].tolist(), strict=True)))
-
-
+@njit(cache=True, nogil=True)
 def play_move(game: Game, point: int) -> None:
     """Play a legal move or pass for the player to move."""
-    turn, state = game["turn"], game["state"]
+    turn: Any = np.int64(game["turn"])
+    state = game["state"]
     game["colours"][turn] = state["to_move"]
     game["points"][turn] = point
     game["turn"] = turn + 1
     play.play(state, game["history"], point)
-
-
-def played_game(game: Game, notes: Notes[_Turn]) -> PlayedGame[_Turn]:
-    """A game that is over, from its record and its notes."""
-    low, high = game["hash_words"].tolist()
-    return PlayedGame(
-        start=notes.start,
-        view=notes.view,
-        colours=game["colours"][: game["turn"]].tolist(),
-        points=game["points"][: game["turn"]].tolist(),
-        first_turn=int(game["first_searched_turn"]),
-        turns=notes.turns,
-        hash_words=(low, high),
-        hit_move_limit=hit_move_limit(game),
-    )

@@ -78,7 +78,7 @@ def _match_visits(config: MatchConfig) -> int:
 def _match_games(config: MatchConfig, evaluators: Sequence[Evaluator], capacity: int) -> Games:
     from client.games.match_game import MatchGames
 
-    return MatchGames(config, capacity)
+    return MatchGames(config, capacity, evaluators[0].length)
 
 
 def _audit_match(game: FinishedGame) -> Findings:

@@ -1,27 +1,29 @@
 """What a game and the table at which it is played say to each other; nothing here computes.
 
-Games of one kind are asked for the `next_searches` of all that are due, told by `take` what was found, and give
-themselves by `finish`. They never see a search pool: whoever runs the searches keeps the trees too, and moves them on
-by the moves that `take` tells.
+A game has three parts. Its beginning and what is asked after its end are scripts (`Script`): one search at a time,
+ordered and told as Python's objects. Between them are its turns, in kernels for all games that are due at once: the
+games write orders into `Games.turns` and read there what was found. They never see a search pool: whoever runs the
+searches keeps the trees too, and moves them on by the moves that the orders tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from client.search.guidance import NO_GUIDANCE, Guidance
-from common.parameter_classes import FOREVER, UNLIMITED
+from common.parameter_classes import UNLIMITED
 
 if TYPE_CHECKING:
     from client.games.orders import FinishedGame, GameOrder
     from client.search.pool import SearchResult
+    from client.search.turns import Slots, Turns
 
+_T = TypeVar("_T")
 
 CACHE_MIB: Final = 256
 """What the kept evaluations of a network may take unless told otherwise."""
@@ -40,50 +42,45 @@ class Purpose(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SearchOrder:
-    """A search that a game needs next."""
+    """A search that a game's script needs next."""
 
-    purpose: Purpose
     seat: int  # whose network searches: index into the game's seats
     state: np.void  # STATE, and its HISTORY; to be copied before the game goes on
     history: np.void
     parameters: np.void  # of client.search.parameters.to_record
     visits: int
     seed: int
-    keep_tree: bool  # go on in the tree of the last search by this seat, as far as it reaches
     symmetry_salt: int  # of `SearchPool.start`
+    keep_tree: bool = False  # go on in the tree of the script's last search by this seat, as far as it reaches
     playouts: int = UNLIMITED
-    seconds: float = FOREVER  # by the clock, however many games share the time
-    lcb: bool | None = None  # of `SearchPool.choose_move`
-    policy_target: bool = False  # whether it is wanted
     guidance: Guidance = NO_GUIDANCE
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a search said."""
-
-    result: SearchResult | None  # None of a WARM_UP, of which only the tree is wanted
-    point: int | None  # drawn for a TURN; otherwise None
-    policy_target: npt.NDArray[np.float64] | None  # [length ** 2 + 1], if it was wanted
+Script: TypeAlias = "Generator[SearchOrder, SearchResult, _T]"
+"""Yields a search that is to be run, and is sent what it found; returns a `_T`. At most one search runs at a time."""
 
 
 class Games(Protocol):
     """Games of one kind, configuration and networks that are played beside each other, each in a slot.
 
-    How a game goes on follows from its record (`client.games.game`) and the search trees of its slot alone.
+    From its first turn on, how a game goes on follows from its record (`client.games.game`) and the search trees of its
+    slot alone.
     """
 
-    def begin(self, slot: int, order: GameOrder) -> None:
-        """Begin the game of ``order`` in a slot without one."""
+    turns: Turns
+    """By slot; ``orders`` are written by `go_on`, what was found is written before it is asked again."""
 
-    def next_searches(self, due: Sequence[int]) -> list[SearchOrder | None]:
-        """The search to run now for each slot of ``due``; None: its game is over. Asked once before each `take`."""
+    def begin(self, slot: int, order: GameOrder) -> Script[None]:
+        """Begin the game of ``order`` in a slot without one; the searches before its first turn."""
 
-    def take(self, due: Sequence[int], found: Sequence[Found]) -> list[int | None]:
-        """Take what the searches of the slots ``due`` found.
+    def go_on(self, slots: Slots) -> list[int]:
+        """Take what the searches of ``slots`` have found, and order what is to be searched next.
 
-        Returns the points that were played, None for a slot where no move follows.
+        Asked first when the beginning is over, and whenever a search that it ordered is finished.
+
+        Returns:
+            Those of ``slots`` whose game is over; nothing is ordered there.
         """
 
-    def finish(self, slot: int, order: GameOrder) -> FinishedGame:
-        """What is kept of the game in ``slot``, which is over and was played for ``order``; frees the slot."""
+    def end(self, slot: int, order: GameOrder) -> Script[FinishedGame]:
+        """What is kept of the game in ``slot``, which is over and was played for ``order``; the slot is free after."""

@@ -1,23 +1,26 @@
 """Turns a finished game of self-play into training rows.
 
-Knows what each search said (`TurnRecord`) and how the game went (`SelfplayGame`); the formulas are those of
-`common.derive`, the board's part is from `common.replay`. Does not play, and writes no files.
+Knows what each search said and how the game went (`PlayedGame`); the formulas are those of `common.derive`, the board's
+part is from `common.replay`. Does not play, and writes no files.
 Specification: training-data.md 2-5, search.md 11.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from client.games.game import PlayedGame
-from client.search.values import outcome_chances
+from client.games.played import PlayedGame
+from client.search.values import NO_RESULT as NO_RESULT_MEAN
+from client.search.values import SCORE_MEAN, WIN_LOSS
 from common import derive
-from common.derive import LOSS, MAX_SCORE, SCORE, VALUE_SIZE, WIN
+from common.derive import LOSS, MAX_SCORE, NO_RESULT, SCORE, VALUE_SIZE, WIN
 from common.go.points import WHITE, position_of
+from common.kernels import njit
 from common.parameters import SelfplayParameters
 from common.replay import Ending, Replay, area_like, bonuses_to_come, scoring_targets, value_targets
 from common.rows import (
@@ -34,49 +37,12 @@ from common.rows import (
     hash_columns,
 )
 
-MIN_POLICY_TOP: Final = 10
-MAX_POLICY_TOP: Final = 30000
 MAX_Q_VISITS: Final = 32000
 HISTORY_KEPT_PROB: Final = 0.98
 
+_Q_WIN_LOSS, _Q_SCORE, _Q_VISITS = (int(channel) for channel in (QTarget.WIN_LOSS, QTarget.SCORE, QTarget.VISITS))
+
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class TurnRecord:
-    """What the search at one turn said; White's view."""
-
-    win_loss: float
-    no_result: float
-    score_mean: float
-    raw_win_loss: float
-    raw_no_result: float
-    raw_score_mean: float
-    raw_policy_entropy: float  # nats
-    policy_surprise: float  # nats
-    policy_entropy: float  # nats
-    search_entropy: float  # nats
-    visits: int
-    weight: float  # before surprise weighting; 0 for a cheap search
-    policy: Floats  # [length ** 2 + 1] play-selection values by position
-    child_points: npt.NDArray[np.int16]  # [C] the root's children
-    child_visits: npt.NDArray[np.int32]  # [C]
-    child_win_losses: Floats  # [C]
-    child_score_means: Floats  # [C] points
-
-    @property
-    def value(self) -> tuple[float, float, float, float]:
-        """(win, loss, noResult, score) of the root."""
-        return as_value(self.win_loss, self.no_result, self.score_mean)
-
-
-SelfplayGame = PlayedGame[TurnRecord]
-"""A finished game of self-play, ready to be recorded."""
-
-
-def as_value(win_loss: float, no_result: float, score: float) -> tuple[float, float, float, float]:
-    """(win, loss, noResult, score) from averages, clamped (search.md 12)."""
-    return *outcome_chances(win_loss, no_result), score
 
 
 @dataclass(frozen=True)
@@ -87,35 +53,48 @@ class Weighing:
     copies: npt.NDArray[np.int64]  # [T]
 
 
-def value_sequence(game: SelfplayGame, end: Ending) -> Floats:
+def values_of(means: Floats) -> Floats:
+    """(win, loss, noResult, score) ``[T, 4]`` of averages ``[T, V]``, clamped (search.md 12); White's view."""
+    win_loss = means[:, WIN_LOSS]
+    no_result = np.minimum(np.maximum(means[:, NO_RESULT_MEAN], 0.0), 1.0 - np.abs(win_loss))
+    values = np.empty((len(means), VALUE_SIZE))
+    values[:, WIN] = 0.5 * (win_loss + 1.0 - no_result)
+    values[:, LOSS] = 0.5 * (-win_loss + 1.0 - no_result)
+    values[:, NO_RESULT] = no_result
+    values[:, SCORE] = means[:, SCORE_MEAN]
+    return values
+
+
+def root_values(found: npt.NDArray[np.void]) -> Floats:
+    """`values_of` the roots of searches, FOUND ``[T]``."""
+    return values_of(found["mean"])
+
+
+def value_sequence(game: PlayedGame, end: Ending) -> Floats:
     """The values of all searches and of the outcome, ``[T + 1, 4]``, White's view (training-data.md 4)."""
-    values = np.empty((len(game.turns) + 1, VALUE_SIZE))
-    for index, turn in enumerate(game.turns):
-        values[index] = turn.value
     rules = game.start.rules
-    values[-1] = derive.outcome_value(
+    outcome = derive.outcome_value(
         end.white_score,
         is_no_result=end.is_no_result,
         draw_white_wins=game.view.draw_white_wins,
         result_is_integer=rules.result_is_integer,
     )
-    return values
+    return np.concatenate([root_values(game.turns.found), outcome[np.newaxis]])
 
 
-def weigh(game: SelfplayGame, values: Floats, parameters: SelfplayParameters, random: np.random.Generator) -> Weighing:
+def weigh(game: PlayedGame, values: Floats, parameters: SelfplayParameters, random: np.random.Generator) -> Weighing:
     """Row weights after surprise weighting, and their resolution to copies (training-data.md 5.2, 5.3)."""
     turns = game.turns
-    if not turns:
+    if turns.count == 0:
         return Weighing(np.zeros(0), np.zeros(0, np.int64))
     if parameters.use_search_value_surprise:
         happened = values[:-1]
     else:
         happened = derive.td_targets(values, derive.horizon_factors(game.start.area)[derive.SHORT_HORIZON])
-    raw = np.array([as_value(turn.raw_win_loss, turn.raw_no_result, turn.raw_score_mean) for turn in turns])
     weights = derive.surprise_weights(
-        np.array([turn.weight for turn in turns]),
-        np.array([turn.policy_surprise for turn in turns]),
-        derive.value_surprises(happened, raw),
+        turns.weights,
+        turns.found["policy_surprise"],
+        derive.value_surprises(happened, values_of(turns.found["raw"])),
         policy_share=parameters.policy_surprise_data_weight,
         value_share=parameters.value_surprise_data_weight,
     )
@@ -123,13 +102,13 @@ def weigh(game: SelfplayGame, values: Floats, parameters: SelfplayParameters, ra
     return Weighing(weights, derive.copies(weights, random))
 
 
-def written_turns(game: SelfplayGame, copies: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+def written_turns(game: PlayedGame, copies: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
     """``[k]`` the turns of the record of which there are rows, in order."""
     return np.flatnonzero(copies) + game.first_turn
 
 
 def make_rows(
-    game: SelfplayGame,
+    game: PlayedGame,
     replayed: Replay,
     end: Ending,
     values: Floats,
@@ -157,30 +136,19 @@ def make_rows(
     _fill_facts(rows.global_targets, game, replayed, end, written)
     scores = rows.global_targets[:, GlobalTarget.FINAL_SCORE].astype(np.float64)
     rows.score_distribution[:] = derive.score_distributions(scores, np.full(len(written), not end.is_no_result), length)
-    for row, index in enumerate(written):
-        rows.policy_targets[row, PolicyTarget.OWN] = scale_policy(game.turns[index].policy)
-        is_last = index + 1 == len(game.turns)
-        reply = np.ones(length * length + 1) if is_last else scale_policy(game.turns[index + 1].policy)
-        rows.policy_targets[row, PolicyTarget.REPLY] = reply
+    policies, last = game.turns.policies, game.turns.count - 1
+    rows.policy_targets[:, PolicyTarget.OWN] = policies[written]
+    rows.policy_targets[:, PolicyTarget.REPLY] = policies[np.minimum(written + 1, last)]
+    rows.policy_targets[written == last, PolicyTarget.REPLY] = 1
     repeated = rows.take(np.repeat(np.arange(len(written)), copies[written]))
     of_row = np.repeat(written, copies[written])
     _fill_random(repeated, game, replayed, end, of_row, random)
     return repeated
 
 
-def scale_policy(policy: Floats) -> npt.NDArray[np.int16]:
-    """Policy targets as stored: whole numbers whose largest is within 10 … 30000 (training-data.md 2)."""
-    top = policy.max()
-    if top < MIN_POLICY_TOP:
-        policy = policy * (MIN_POLICY_TOP / top)
-    elif top > MAX_POLICY_TOP:
-        policy = policy * (MAX_POLICY_TOP / top)
-    return np.floor(policy + 0.5).astype(np.int16)
-
-
 def _fill_values(
     columns: npt.NDArray[np.float32],
-    game: SelfplayGame,
+    game: PlayedGame,
     replayed: Replay,
     end: Ending,
     values: Floats,
@@ -203,7 +171,7 @@ def _fill_values(
 
 
 def _fill_facts(
-    columns: npt.NDArray[np.float32], game: SelfplayGame, replayed: Replay, end: Ending, written: npt.NDArray[np.intp]
+    columns: npt.NDArray[np.float32], game: PlayedGame, replayed: Replay, end: Ending, written: npt.NDArray[np.intp]
 ) -> None:
     """Columns 25-68: weights, what the search and the raw net said, and facts of the game."""
     turns = written + game.first_turn
@@ -211,18 +179,18 @@ def _fill_facts(
     columns[:, GlobalTarget.ROW_WEIGHT] = 1.0
     columns[:, GlobalTarget.POLICY_WEIGHT] = 1.0
     columns[:, GlobalTarget.OUTCOME_WEIGHT] = has_outcome
-    columns[:, GlobalTarget.REPLY_WEIGHT] = written + 1 < len(game.turns)
+    columns[:, GlobalTarget.REPLY_WEIGHT] = written + 1 < game.turns.count
     columns[:, GlobalTarget.FUTURE_WEIGHT] = 1.0
     columns[:, GlobalTarget.SCORING_WEIGHT] = has_outcome
-    searched = [game.turns[index] for index in written]
+    found = game.turns.found[written]
     sign = np.where(replayed.to_move[turns] == WHITE, 1.0, -1.0)
-    columns[:, GlobalTarget.POLICY_SURPRISE] = [turn.policy_surprise for turn in searched]
-    columns[:, GlobalTarget.POLICY_ENTROPY] = [turn.policy_entropy for turn in searched]
-    columns[:, GlobalTarget.SEARCH_ENTROPY] = [turn.search_entropy for turn in searched]
-    columns[:, GlobalTarget.NET_WIN_LOSS] = sign * np.array([turn.raw_win_loss for turn in searched])
-    columns[:, GlobalTarget.NET_SCORE_MEAN] = sign * np.array([turn.raw_score_mean for turn in searched])
-    columns[:, GlobalTarget.NET_POLICY_ENTROPY] = [turn.raw_policy_entropy for turn in searched]
-    columns[:, GlobalTarget.ROOT_VISITS] = [turn.visits for turn in searched]
+    columns[:, GlobalTarget.POLICY_SURPRISE] = found["policy_surprise"]
+    columns[:, GlobalTarget.POLICY_ENTROPY] = found["policy_entropy"]
+    columns[:, GlobalTarget.SEARCH_ENTROPY] = found["search_entropy"]
+    columns[:, GlobalTarget.NET_WIN_LOSS] = sign * found["raw"][:, WIN_LOSS]
+    columns[:, GlobalTarget.NET_SCORE_MEAN] = sign * found["raw"][:, SCORE_MEAN]
+    columns[:, GlobalTarget.NET_POLICY_ENTROPY] = found["raw_policy_entropy"]
+    columns[:, GlobalTarget.ROOT_VISITS] = found["visits"]
     columns[:, list(HASH_COLUMNS)] = hash_columns(*game.hash_words)
     columns[:, GlobalTarget.OWN_KOMI] = replayed.own_komi[turns]
     columns[:, GlobalTarget.AREA_LIKE_PHASE] = area_like(replayed, turns)
@@ -237,7 +205,7 @@ def _fill_facts(
 
 def _fill_random(
     rows: Rows,
-    game: SelfplayGame,
+    game: PlayedGame,
     replayed: Replay,
     end: Ending,
     of_row: npt.NDArray[np.intp],
@@ -249,13 +217,44 @@ def _fill_random(
     turns = of_row + game.first_turn
     points = scoring_targets(replayed, end, turns)
     rows.value_targets[:, ValueTarget.SCORING] = derive.stochastic_round(points, random)
-    length = rows.length
-    for row, index in enumerate(of_row):
-        turn = game.turns[index]
-        sign = 1.0 if replayed.to_move[turns[row]] == WHITE else -1.0
-        positions = [position_of(int(point), length) for point in turn.child_points]
-        win_loss = derive.stochastic_round(sign * turn.child_win_losses * Q_WIN_LOSS_SCALE, random)
-        score = sign * np.clip(turn.child_score_means, -MAX_SCORE, MAX_SCORE)
-        rows.q_values[row, QTarget.WIN_LOSS, positions] = np.clip(win_loss, -Q_WIN_LOSS_SCALE, Q_WIN_LOSS_SCALE)
-        rows.q_values[row, QTarget.SCORE, positions] = derive.stochastic_round(score * Q_SCORE_SCALE, random)
-        rows.q_values[row, QTarget.VISITS, positions] = np.minimum(turn.child_visits, MAX_Q_VISITS)
+    first = game.turns.first_children
+    draws = random.random(2 * int((first[of_row + 1] - first[of_row]).sum()))
+    white = replayed.to_move[turns] == WHITE
+    _fill_q(rows.q_values, game.turns.children, first, of_row, white, draws)
+
+
+@njit(cache=True, nogil=True)
+def _fill_q(
+    q_values: npt.NDArray[np.int16],
+    children: npt.NDArray[np.void],
+    first: npt.NDArray[np.int32],
+    of_row: npt.NDArray[np.intp],
+    white: npt.NDArray[np.bool_],
+    draws: Floats,
+) -> None:
+    """Write what the searched moves are worth to each row's player, each rounded by a draw in [0, 1).
+
+    Args:
+        q_values: ``[n, 3, P]``, zero.
+        children: CHILD ``[C]`` of all turns.
+        first: ``[T + 1]`` of `client.games.played.PlayedTurns`.
+        of_row: ``[n]`` each row's turn.
+        white: ``[n]`` whether White is its player.
+        draws: two for each child of each row: first all for win minus loss, then all for the score.
+    """
+    length = math.isqrt(q_values.shape[2])
+    used = 0
+    for row in range(of_row.shape[0]):
+        start: Any = np.int64(first[of_row[row]])
+        count: Any = np.int64(first[of_row[row] + 1]) - start
+        sign = 1.0 if white[row] else -1.0
+        for i in range(count):
+            child = children[start + i]
+            point: Any = np.int64(child["point"])
+            position = position_of(point, length)
+            win_loss = derive.round_by(sign * child["win_loss"] * Q_WIN_LOSS_SCALE, draws[used + i])
+            score = sign * min(max(child["score_mean"], -MAX_SCORE), MAX_SCORE)
+            q_values[row, _Q_WIN_LOSS, position] = min(max(win_loss, -Q_WIN_LOSS_SCALE), Q_WIN_LOSS_SCALE)
+            q_values[row, _Q_SCORE, position] = derive.round_by(score * Q_SCORE_SCALE, draws[used + count + i])
+            q_values[row, _Q_VISITS, position] = min(child["visits"], MAX_Q_VISITS)
+        used += 2 * count

@@ -1,7 +1,7 @@
 """A table: games of one configuration between the same networks, and the pools in which their searches run.
 
 The only part of a game's way that touches pools: it starts the searches that games order, hands them what was found,
-and moves every tree on by the moves that were played. What a game is, `client.games.playing` says.
+and has every tree moved on by the moves that were played. What a game is, `client.games.playing` says.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
+import numpy as np
+
 from client.games.kinds import GameKind
 from client.games.orders import FinishedGame, GameOrder
-from client.games.playing import CACHE_MIB, Found, Purpose, SearchOrder
+from client.games.playing import CACHE_MIB, Script, SearchOrder
 from client.networks import Network
 from client.search.cache import CacheForm, CacheSettings
-from client.search.limits import LEAST_TIMED_PLAYOUTS, pass_factor
-from client.search.pool import SearchPool
+from client.search.limits import LEAST_TIMED_PLAYOUTS
+from client.search.pool import SearchPool, SearchResult
+from client.search.turns import Slots
 from common.parameter_classes import FOREVER
 from nets.evaluation.batch import Evaluator
 
@@ -31,12 +34,13 @@ _ENTRIES_PER_VISIT: Final = 4
 _CONFIGS_KEPT: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Seated:
     """A game at a table."""
 
     order: GameOrder
     pools: list[SearchPool]  # by seat
+    script: Script[FinishedGame] | Script[None] | None  # of its beginning or its end; None while its turns are played
 
 
 class Table:
@@ -62,8 +66,9 @@ class Table:
             network: SearchPool(evaluator, slots=slots, max_visits=visits, cache=cache)
             for network, evaluator in zip(networks_of(order), evaluators, strict=True)
         }
+        self._seats = {pool: np.zeros((slots, order.kind.seats), np.bool_) for pool in self._pools.values()}
+        """[slots, seats] whose searches each pool runs."""
         self._seated: dict[int, _Seated] = {}  # by slot
-        self._searches: dict[int, SearchOrder] = {}  # by slot, those that run or ran last
         self._deadlines: dict[int, float] = {}  # by slot, of time.monotonic, of running searches by the clock
         self._free = list(range(slots))[::-1]
         self._evaluations = 0
@@ -84,9 +89,10 @@ class Table:
         for pool in self._pools.values():
             pool.forget(slot)
         pools = [self._pools[network] for network in (order.black, order.white)[: order.kind.seats]]
-        self._games.begin(slot, order)
-        self._seated[slot] = _Seated(order, pools)
-        return next(iter(self._go_on([slot])), None)
+        for pool, seats in self._seats.items():
+            seats[slot] = [each is pool for each in pools]
+        self._seated[slot] = _Seated(order, pools, self._games.begin(slot, order))
+        return next(iter(self._run_script(slot, None)), None)
 
     def round(self) -> list[FinishedGame]:
         """End the round of every pool and begin the next; returns the games that came to their end.
@@ -96,9 +102,7 @@ class Table:
         finished = []
         self._stop_late_searches()
         for pool in self._pools.values():
-            due = pool.expand()
-            self._hand_over(pool, due)
-            finished += self._go_on(due)
+            finished += self._take_in(pool, pool.expand())
             if self._seated:
                 self._evaluations += pool.descend()
         return finished
@@ -114,36 +118,60 @@ class Table:
         now = time.monotonic()
         for slot in [slot for slot, deadline in self._deadlines.items() if deadline <= now]:
             del self._deadlines[slot]
-            pool = self._seated[slot].pools[self._searches[slot].seat]
-            pool.stop(slot, least_playouts=LEAST_TIMED_PLAYOUTS)
+            seat = self._games.turns.orders[slot]["seat"]
+            self._seated[slot].pools[seat].stop(slot, least_playouts=LEAST_TIMED_PLAYOUTS)
 
-    def _hand_over(self, pool: SearchPool, due: list[int]) -> None:
-        """Tell the games in the slots ``due`` what their searches found, and move the trees on by the moves played."""
+    def _take_in(self, pool: SearchPool, due: list[int]) -> list[FinishedGame]:
+        """Go on with the games whose searches in ``pool`` are finished; returns those that are over."""
+        finished, at_turns = list[FinishedGame](), list[int]()
         for slot in due:
-            self._deadlines.pop(slot, None)
-        found = [found_by(pool, slot, self._searches[slot]) for slot in due]
-        for slot, point in zip(due, self._games.take(due, found), strict=True):
-            if point is not None:
-                for each in self._seated[slot].pools:
-                    each.advance(slot, point)
-
-    def _go_on(self, due: list[int]) -> list[FinishedGame]:
-        """Start the next searches of the games in the slots ``due``; returns those that are over."""
-        finished = []
-        for slot, search in zip(due, self._games.next_searches(due), strict=True):
-            if search is None:
-                finished.append(self._leave(slot))
+            if self._seated[slot].script is None:
+                at_turns.append(slot)
             else:
-                self._searches[slot] = search
-                start_search(self._seated[slot].pools[search.seat], slot, search)
-                if search.seconds < FOREVER:
-                    seconds = search.seconds * pass_factor(search.state, search.parameters)
-                    self._deadlines[slot] = time.monotonic() + seconds
+                finished += self._run_script(slot, pool.result(slot))
+        if at_turns:
+            slots = np.array(at_turns, np.int32)
+            pool.find(self._games.turns, slots)
+            finished += self._play_turns(slots)
         return finished
 
-    def _leave(self, slot: int) -> FinishedGame:
-        self._free.append(slot)
-        return self._games.finish(slot, self._seated.pop(slot).order)
+    def _run_script(self, slot: int, found: SearchResult | None) -> list[FinishedGame]:
+        """Tell a script what its search has found, None to begin it; start its next search, or what follows it."""
+        seated = self._seated[slot]
+        assert seated.script is not None
+        try:
+            search = seated.script.send(found)  # type: ignore[arg-type]  # None is how a generator begins
+        except StopIteration as ended:
+            seated.script = None
+            if ended.value is not None:
+                self._seated.pop(slot)
+                self._free.append(slot)
+                return [ended.value]
+            for pool in self._pools.values():
+                pool.forget(slot)
+            return self._play_turns(np.array([slot], np.int32))
+        start_search(seated.pools[search.seat], slot, search)
+        return []
+
+    def _play_turns(self, slots: Slots) -> list[FinishedGame]:
+        """Have turns played, and begin the searches that they order; returns the games that are over."""
+        turns, over = self._games.turns, self._games.go_on(slots)
+        for pool, seats in self._seats.items():
+            pool.begin(turns, slots, seats)
+        self._watch_time(slots)
+        finished = []
+        for slot in over:
+            self._seated[slot].script = self._games.end(slot, self._seated[slot].order)
+            finished += self._run_script(slot, None)
+        return finished
+
+    def _watch_time(self, slots: Slots) -> None:
+        """Note until when the searches of ``slots`` may last, where they go by the clock."""
+        for slot in slots.tolist() if self._deadlines else ():
+            self._deadlines.pop(slot, None)
+        orders = self._games.turns.orders[slots]
+        for slot in slots[orders["begins"] & (orders["seconds"] < FOREVER)].tolist():
+            self._deadlines[slot] = time.monotonic() + float(self._games.turns.orders[slot]["seconds"])
 
 
 def start_search(pool: SearchPool, slot: int, search: SearchOrder) -> None:
@@ -160,14 +188,6 @@ def start_search(pool: SearchPool, slot: int, search: SearchOrder) -> None:
         guidance=search.guidance,
         symmetry_salt=search.symmetry_salt,
     )
-
-
-def found_by(pool: SearchPool, slot: int, search: SearchOrder) -> Found:
-    """What the finished ``search`` says, as far as its game asked for it."""
-    result = None if search.purpose is Purpose.WARM_UP else pool.result(slot)
-    policy_target = pool.policy_target(slot) if search.policy_target else None
-    point = pool.choose_move(slot, lcb=search.lcb) if search.purpose is Purpose.TURN else None
-    return Found(result, point, policy_target)
 
 
 def networks_of(order: GameOrder) -> list[Network]:

@@ -122,12 +122,9 @@ class NetPlayer:
         """Whether it gives up instead of playing, as both players have long seen it lose (selfplay.md 9)."""
         if not self._match.allow_resignation or game.turn <= first_resignation_turn(game.x_size * game.y_size):
             return False
-        return should_resign(
-            [*seat.win_losses, win_loss],
-            white_moved=game.to_move == WHITE,
-            threshold=self._match.resign_threshold,
-            turns=self._match.resign_consec_turns,
-        )
+        values, threshold = np.array([*seat.win_losses, win_loss]), self._match.resign_threshold
+        turns = self._match.resign_consec_turns
+        return bool(should_resign(values, 0, len(values), game.to_move == WHITE, threshold, turns))
 
 
 @dataclass(frozen=True)

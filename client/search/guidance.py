@@ -15,6 +15,7 @@ import numpy.typing as npt
 from client.search.mirror import mirroring_player
 from client.search.tree import NO_POSITION, Forest
 from common.go.points import EMPTY, PASS, opponent, point_at, position_of
+from common.kernels import njit
 
 EVERYWHERE: Final = np.iinfo(np.int16).max
 """Deeper than any tree."""
@@ -62,7 +63,9 @@ def write_guidance(forest: Forest, slot: int, guidance: Guidance, length: int) -
     mirroring = EMPTY
     if forest.parameters[slot]["anti_mirror"]:
         size = int(state["x_size"]), int(state["y_size"])
-        mirroring = mirroring_player(guidance.turns, opponent(int(state["to_move"])), *size)
+        colours = np.array([colour for colour, _ in guidance.turns], np.int8)
+        points = np.array([point for _, point in guidance.turns], np.int16)
+        mirroring = mirroring_player(colours, points, len(points), opponent(int(state["to_move"])), *size)
     changed = search["hint"] != hint or search["mirroring"] != mirroring
     if guidance.avoid or search["avoids"]:
         changed = changed or bool((forest.avoid_until[slot] != avoid).any())
@@ -72,6 +75,23 @@ def write_guidance(forest: Forest, slot: int, guidance: Guidance, length: int) -
     search["avoids"] = avoid.any()
     search["rescales_avoided"] = guidance.rescale_avoided and avoid.any()
     search["rules_inside"] = search["avoids"] or mirroring != EMPTY
+    return bool(changed)
+
+
+@njit(cache=True, nogil=True)
+def ask_nothing(forest: Forest, slot: int, mirroring: int) -> bool:
+    """As `write_guidance` with `NO_GUIDANCE`, where ``mirroring`` is the colour found to play mirror go, or EMPTY."""
+    search = forest.searches[slot]
+    changed = search["hint"] != NO_POSITION or search["mirroring"] != mirroring or search["avoids"]
+    if search["avoids"]:
+        for position in range(forest.avoid_until.shape[2]):
+            forest.avoid_until[slot, 0, position] = 0
+            forest.avoid_until[slot, 1, position] = 0
+    search["hint"] = NO_POSITION
+    search["mirroring"] = mirroring
+    search["avoids"] = False
+    search["rescales_avoided"] = False
+    search["rules_inside"] = mirroring != EMPTY
     return bool(changed)
 
 

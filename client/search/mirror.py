@@ -7,9 +7,7 @@ The mirror image of a point is opposite it across the centre. Specification: sea
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -45,29 +43,37 @@ def mirrored(point: int, x_size: int, y_size: int) -> int:
     return (y_size + 1 - point // STRIDE) * STRIDE + x_size + 1 - point % STRIDE
 
 
-def mirroring_player(turns: Sequence[tuple[int, int]], colour: int, x_size: int, y_size: int) -> int:
+@njit(cache=True, nogil=True)
+def mirroring_player(
+    colours: npt.NDArray[np.int8], points: npt.NDArray[np.int16], count: int, colour: int, x_size: int, y_size: int
+) -> int:
     """``colour`` if it plays mirror go and its last turn did, else EMPTY.
 
     Args:
-        turns: colour and point of every turn of the game.
+        colours: of the game's turns, the first ``count`` of which count.
+        points: played there.
+        count: see there.
         colour: of the player in question.
         x_size: columns of the board.
         y_size: its rows.
     """
-    mirrors = total = 0
-    recent = recent_total = 0.0
+    mirrors = 0
+    total = 0
+    recent = 0.0
+    recent_total = 0.0
     mirrors_now = False
-    for (_, before), (mover, point) in itertools.pairwise(turns):
-        if mover != colour:
+    for turn in range(1, count):
+        if colours[turn] != colour:
             continue
-        mirrors_now = before != PASS and point == mirrored(before, x_size, y_size)
+        before: Any = np.int64(points[turn - 1])
+        mirrors_now = before != PASS and points[turn] == mirrored(before, x_size, y_size)
         total += 1
         mirrors += mirrors_now
         recent = _RECENT_DECAY * (recent + mirrors_now)
         recent_total = _RECENT_DECAY * (recent_total + 1.0)
     many = mirrors >= _MIN_MIRRORS + _MIN_SHARE * total
     lately = recent >= _MIN_RECENT_SHARE * recent_total
-    is_last = bool(turns) and turns[-1][0] == colour
+    is_last = count > 0 and colours[count - 1] == colour
     return colour if many and lately and mirrors_now and is_last else EMPTY
 
 

@@ -24,7 +24,6 @@ from client.search.play_selection import (
     POLICY_TARGET_SCALE,
     REPORT_SCALE,
     Children,
-    choose_child,
     new_children,
     search_entropy_and_surprise,
 )
@@ -32,8 +31,8 @@ from client.search.playout import NOT_FINITE, descend_all, expand_all
 from client.search.reuse import promote_child
 from client.search.rng import seed_generator
 from client.search.root import begin_search
-from client.search.root_children import fill_children
-from client.search.root_policy import interpolate_by_turn, policy_entropy
+from client.search.root_children import draw_child, fill_children
+from client.search.root_policy import policy_entropy
 from client.search.root_select import playouts_left
 from client.search.tree import (
     EVALUATED,
@@ -48,6 +47,7 @@ from client.search.tree import (
     new_playouts,
     new_scratch,
 )
+from client.search.turns import Slots, Turns, begin_turns, find_turns
 from client.search.utility import score_table
 from client.search.values import Values
 from client.search.weights import student_table
@@ -137,7 +137,9 @@ class SearchPool:
         nodes, edges = self.forest.nodes.shape[1], self.forest.edges.shape[1]
         self.playouts = new_playouts(slots * leaves, nodes, self.length)
         self.scratch = new_scratch(self.length, nodes, edges)
-        self.context = Context(self.length, leaves, evaluator.has_short_term_errors, score_table(), student_table())
+        self.context = Context(
+            self.length, leaves, max_visits, evaluator.has_short_term_errors, score_table(), student_table()
+        )
         self.batch: Batch = evaluator.new_batch(slots * leaves)
         self._inputs = arrays_of(Inputs, self.batch)
         self._outputs = arrays_of(Outputs, self.batch)
@@ -320,6 +322,26 @@ class SearchPool:
         self.forest.searches[slot]["status"] = IDLE
         clear_tree(self.forest, slot)
 
+    # -- turns of many games at once --
+
+    def find(self, turns: Turns, slots: Slots) -> None:
+        """Tell in ``turns`` what the finished searches of ``slots`` have found, where their orders want it."""
+        find_turns(self.forest, turns, slots, self._children, self._open_policy, self.scratch, self.context)
+
+    def begin(self, turns: Turns, slots: Slots, seats: npt.NDArray[np.bool_]) -> None:
+        """Move the trees of ``slots``, none of which is running, on as ``turns`` says, and begin what it orders.
+
+        Args:
+            turns: with an order for each of the slots.
+            slots: which.
+            seats: [slots, seats] whether the searches of a seat are this pool's.
+
+        Raises:
+            ValueError: a search does not fit the pool.
+        """
+        if not begin_turns(self.forest, turns, slots, seats, self.scratch, self.context):
+            raise ValueError(f"a search was ordered of a slot that is running, or not of 1 to {self.max_visits} visits")
+
     # -- what a search has found --
 
     def visits(self, slot: int) -> int:
@@ -352,23 +374,7 @@ class SearchPool:
         ``lcb`` overrides the parameter ``use_lcb_for_selection``: self-play chooses without, though targets use it.
         """
         count = self._fill_values(slot, lcb, 0.0)
-        parameters = self.forest.parameters[slot]
-        search = self.forest.searches[slot]
-        temperature = interpolate_by_turn(
-            parameters["chosen_move_temperature_early"],
-            parameters["chosen_move_temperature"],
-            parameters["chosen_move_temperature_halflife"],
-            search["turn"],
-            search["sqrt_area"],
-        )
-        chosen = choose_child(
-            self._children,
-            count,
-            temperature,
-            parameters["chosen_move_temperature_only_below_prob"],
-            self.forest.generators[slot],
-            self.scratch.weights,
-        )
+        chosen = draw_child(self.forest, slot, self._children, count, self.scratch.weights)
         return int(point_of(int(self._children.positions[chosen]), self.length))
 
     def result(self, slot: int) -> SearchResult:

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from client.search.ending import gather_bonuses
 from client.search.passing import suppress_pass
-from client.search.play_selection import Children, gather_children, play_selection_values
+from client.search.play_selection import Children, choose_child, gather_children, play_selection_values
 from client.search.root_moves import write_open_policy
+from client.search.root_policy import interpolate_by_turn
 from client.search.tree import ROOT, Context, Forest
 from common.kernels import njit
 
@@ -47,3 +48,22 @@ def fill_children(
     suppress_pass(forest, slot, children, count, context.length)
     play_selection_values(nodes[ROOT], children, count, lcb, at_least, forest.parameters[slot])
     return int(count)
+
+
+@njit(cache=True, nogil=True)
+def draw_child(forest: Forest, slot: int, children: Children, count: int, weights: npt.NDArray[np.float64]) -> int:
+    """Draw one of ``children`` by its play-selection value at the temperature of a slot's turn (search.md 10).
+
+    ``weights`` [P] is working space.
+    """
+    parameters = forest.parameters[slot]
+    search = forest.searches[slot]
+    temperature = interpolate_by_turn(
+        parameters["chosen_move_temperature_early"],
+        parameters["chosen_move_temperature"],
+        parameters["chosen_move_temperature_halflife"],
+        search["turn"],
+        search["sqrt_area"],
+    )
+    below = parameters["chosen_move_temperature_only_below_prob"]
+    return int(choose_child(children, count, temperature, below, forest.generators[slot], weights))

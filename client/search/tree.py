@@ -229,6 +229,7 @@ class Context(NamedTuple):
 
     length: int  # edge of the net's tensor
     leaves: int  # most leaves of one slot under evaluation at once
+    max_visits: int  # that a search may ask for
     has_errors: bool  # whether the net has short-term error outputs
     score_table: npt.NDArray[np.float64]
     student_table: npt.NDArray[np.float64]

@@ -69,3 +69,15 @@ def rewind(history: History, count: int) -> None:
         table[slots[index]] = 0
     if history["count"] > count:
         history["count"] = count
+
+
+@njit(cache=True, nogil=True)
+def copy_history(target: History, source: History) -> None:
+    """Make ``target`` hold the keys of ``source``, and no others; what lies beyond them is left as it is."""
+    rewind(target, 0)
+    for index in range(source["count"]):
+        slot = source["slot"][index]
+        target["key"][index] = source["key"][index]
+        target["slot"][index] = slot
+        target["table_index"][slot] = index + 1
+    target["count"] = source["count"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from client.engine.gtp.advantage import handicap_points
 from client.engine.gtp.settings import GtpSettings
 from client.games.decided import first_resignation_turn, should_resign
@@ -31,12 +33,9 @@ def has_lost(settings: GtpSettings, game: Game, colour: int, win_losses: Sequenc
     """
     area, turns = game.start.area, len(game.moves)
     lead = white_lead if colour == WHITE else -white_lead
-    is_hopeless = should_resign(
-        win_losses,
-        white_moved=colour == WHITE,
-        threshold=settings.resign_threshold,
-        turns=settings.resign_consec_turns,
-    )
+    values = np.array(win_losses, np.float64)
+    threshold, needed = settings.resign_threshold, settings.resign_consec_turns
+    is_hopeless = should_resign(values, 0, len(values), colour == WHITE, threshold, needed)
     if not is_hopeless or -lead < settings.resign_min_score_difference:
         return False
     if turns < settings.resign_min_moves_per_area * area:

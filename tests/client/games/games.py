@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
 
 from client.games.kinds import MATCH, SELFPLAY
 from client.games.orders import FinishedGame, GameOrder
 from client.games.playing import Games, SearchOrder
 from client.games.stream import StreamControl, StreamStats, play_stream
-from client.games.table import found_by, start_search
+from client.games.table import start_search
 from client.networks import Loader, Network
 from client.search.pool import SearchPool
 from common import config_text
@@ -91,24 +96,58 @@ def play(
     return sorted(finished, key=lambda game: game.order.seed)
 
 
-def searches_of(games: Games, pools: list[SearchPool]) -> Iterator[tuple[SearchOrder, int, int | None]]:
-    """Play the game in slot 0 of ``games`` and ``pools``, one of each seat, to its end: each step of `play_on`."""
-    while (step := play_on(games, pools, 0)) is not None:
+@dataclass(frozen=True)
+class Searched:
+    """A search of a turn that is finished, and what the game does upon it."""
+
+    order: np.void  # ORDER
+    rounds: int
+    point: int | None  # played upon it; None: another search follows
+
+
+def play_beginning(games: Games, pools: list[SearchPool], slot: int, order: GameOrder) -> list[SearchOrder]:
+    """Begin a game in a slot and run the searches before its first turn: those that were ordered."""
+    searches, found, script = list[SearchOrder](), None, games.begin(slot, order)
+    with contextlib.suppress(StopIteration):
+        while True:
+            search = script.send(found)  # type: ignore[arg-type]  # None is how a generator begins
+            searches.append(search)
+            start_search(pools[search.seat], slot, search)
+            while not pools[search.seat].step():
+                pass
+            found = pools[search.seat].result(slot)
+    for pool in pools:
+        pool.forget(slot)
+    return searches
+
+
+def play_on(games: Games, pools: list[SearchPool], slot: int) -> Searched | None:
+    """Have the game in ``slot`` go on, and run the search that it orders; None: it is over."""
+    slots = np.array([slot], np.int32)
+    over = games.go_on(slots)
+    seats = np.zeros((len(games.turns.orders), len(pools)), np.bool_)
+    for seat, pool in enumerate(pools):
+        seats[:], seats[:, seat] = False, True
+        pool.begin(games.turns, slots, seats)
+    if over:
+        return None
+    order = games.turns.orders[slot].copy()
+    pool, rounds = pools[order["seat"]], 1
+    while not pool.step():
+        rounds += 1
+    pool.find(games.turns, slots)
+    return Searched(order, rounds, int(games.turns.found[slot]["point"]) if order["tells"] else None)
+
+
+def searches_of(games: Games, pools: list[SearchPool], slot: int = 0) -> Iterator[Searched]:
+    """The turns of the game in ``slot``, whose beginning is over, to its end: each step of `play_on`."""
+    while (step := play_on(games, pools, slot)) is not None:
         yield step
 
 
-def play_on(games: Games, pools: list[SearchPool], slot: int) -> tuple[SearchOrder, int, int | None] | None:
-    """Run the next search of the game in ``slot``: the search, its rounds, the point played; None: the game is over."""
-    (search,) = games.next_searches([slot])
-    if search is None:
-        return None
-    pool = pools[search.seat]
-    start_search(pool, slot, search)
-    rounds = 1
-    while not pool.step():
-        rounds += 1
-    (point,) = games.take([slot], [found_by(pool, slot, search)])
-    if point is not None:
-        for each in pools:
-            each.advance(slot, point)
-    return search, rounds, point
+def ended(games: Games, slot: int, order: GameOrder) -> FinishedGame:
+    """What is kept of a game that is over and asks for nothing more."""
+    with pytest.raises(StopIteration) as end:
+        next(games.end(slot, order))
+    game: FinishedGame = end.value.value
+    return game

@@ -25,10 +25,10 @@ def test_a_seed_is_a_word_of_the_searchs_own_generator() -> None:
 
 
 def test_coins_come_as_often_as_they_should() -> None:
-    tosses = [coin(seed, turn, Draw.LIMITS, 0.75) for seed in range(40) for turn in range(100)]
+    tosses = [coin(np.uint64(seed), turn, int(Draw.LIMITS), 0.75) for seed in range(40) for turn in range(100)]
     assert np.mean(tosses) == pytest.approx(0.75, abs=0.03)
-    assert not coin(1, 1, Draw.LIMITS, 0.0)
-    assert coin(1, 1, Draw.LIMITS, 1.0)
+    assert not coin(np.uint64(1), 1, int(Draw.LIMITS), 0.0)
+    assert coin(np.uint64(1), 1, int(Draw.LIMITS), 1.0)
 
 
 def test_generators_differ_by_turn_and_purpose() -> None:

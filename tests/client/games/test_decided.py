@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from functools import partial
-
+import numpy as np
 import pytest
 
 from client.games.decided import first_resignation_turn, reduced_search, should_resign
 
 
+def reduced(values: list[float], first: int = 0) -> tuple[int, float]:
+    return reduced_search(np.array(values), first, len(values), 600, 100, 0.9, 3, 0.1)
+
+
 def test_reduced_visits_of_the_specification() -> None:
-    reduced = partial(reduced_search, base=600, least=100, threshold=0.9, lookback=3, least_weight=0.1)
     for values in ([0.0, 0.96, 0.97, 0.99], [-0.96, -0.97, -0.99]):
-        found = reduced(values)
-        assert found is not None
-        assert found[0] == 420
-        assert found[1] == pytest.approx(0.676)
-    assert reduced([0.96, 0.97]) is None
-    assert reduced([0.96, 0.9, 0.97]) is None
-    assert reduced([0.96, -0.96, 0.97]) is None
+        visits, weight = reduced(values)
+        assert visits == 420
+        assert weight == pytest.approx(0.676)
+    assert reduced([0.96, 0.97]) == (0, 0)
+    assert reduced([0.99, 0.96, 0.97], first=1) == (0, 0)
+    assert reduced([0.96, 0.9, 0.97]) == (0, 0)
+    assert reduced([0.96, -0.96, 0.97]) == (0, 0)
+
+
+def resigns(values: list[float], *, white_moved: bool, turns: int = 5, first: int = 0) -> bool:
+    return should_resign(np.array(values), first, len(values), white_moved, -0.9, turns)
 
 
 def test_resignation() -> None:
     losing = [0.3] + [-0.91] * 5
     assert first_resignation_turn(81) == 17
-    assert should_resign(losing, white_moved=True, threshold=-0.9, turns=5)
-    assert not should_resign(losing, white_moved=False, threshold=-0.9, turns=5)
-    assert not should_resign(losing, white_moved=True, threshold=-0.9, turns=6)
-    assert should_resign([0.95] * 5, white_moved=False, threshold=-0.9, turns=5)
-    assert not should_resign([-0.91] * 4, white_moved=True, threshold=-0.9, turns=5)
+    assert resigns(losing, white_moved=True)
+    assert not resigns(losing, white_moved=False)
+    assert not resigns(losing, white_moved=True, turns=6)
+    assert not resigns(losing, white_moved=True, first=2)
+    assert resigns([0.95] * 5, white_moved=False)
+    assert not resigns([-0.91] * 4, white_moved=True)

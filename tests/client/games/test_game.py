@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client.games.game import begin_game, game_dtype, hit_move_limit, play_move, recent_win_losses
+from client.games.game import begin_game, game_dtype, hit_move_limit, play_move
 from client.games.match_game import MatchGames
 from client.games.orders import FinishedGame, GameOrder
-from client.games.playing import Purpose
 from client.games.selfplay_game import SelfplayGames
 from client.search.pool import SearchPool
 from common.go.points import BLACK, PASS, WHITE, point_at
@@ -20,7 +19,7 @@ from common.go.start import PLAIN_VIEW, GameStart
 from common.parameters import parse_match, parse_selfplay
 from common.rows import to_npz
 from tests.client.games.evaluators import OpinionatedEvaluator
-from tests.client.games.games import NET, OTHER, match_text, orders, play_on, selfplay_text
+from tests.client.games.games import NET, OTHER, ended, match_text, orders, play_beginning, play_on, selfplay_text
 
 SLOTS = 3
 VISITS = 20
@@ -44,7 +43,7 @@ def selfplay_games() -> SelfplayGames:
 
 
 def match_games() -> MatchGames:
-    return MatchGames(parse_match(MATCH_TEXT, data_board_len=7), SLOTS)
+    return MatchGames(parse_match(MATCH_TEXT, data_board_len=7), SLOTS, 7)
 
 
 class Place:
@@ -54,45 +53,51 @@ class Place:
         self.games = games
         self.pools = [SearchPool(OpinionatedEvaluator(7), slots=SLOTS, max_visits=VISITS) for _ in range(seats)]
 
-    def send(self, slot: int) -> tuple[bytes, bytes, list[list[bytes]]]:
-        """A running game as bytes: its record, its notes and its trees."""
-        trees = [[part[slot].tobytes() for part in pool.forest] for pool in self.pools]
-        return self.games.records[slot].tobytes(), pickle.dumps(self.games.notes.pop(slot)), trees
+    def arrays(self) -> list[Any]:
+        """All that a game is, by slot; the positions of its turns are in its record."""
+        games = self.games
+        turns = [getattr(games.turns, name) for name in games.turns._fields if name not in ("states", "histories")]
+        notes = [part for part in games.turn_notes if part is not games.turn_notes.is_full]
+        return [games.records, *turns, *notes, *(part for pool in self.pools for part in pool.forest)]
 
-    def receive(self, slot: int, sent: tuple[bytes, bytes, list[list[bytes]]]) -> None:
-        record, notes, trees = sent
-        self.games.records[slot] = np.frombuffer(record, self.games.records.dtype)[0]
+    def send(self, slot: int) -> tuple[bytes, list[bytes]]:
+        """A running game as bytes."""
+        return pickle.dumps(self.games.notes.pop(slot)), [part[slot].tobytes() for part in self.arrays()]
+
+    def receive(self, slot: int, sent: tuple[bytes, list[bytes]]) -> None:
+        notes, parts = sent
         self.games.notes[slot] = pickle.loads(notes)
-        for pool, tree in zip(self.pools, trees, strict=True):
-            parts: list[Any] = [*pool.forest]
-            for part, data in zip(parts, tree, strict=True):
-                part[slot] = np.frombuffer(data, part.dtype).reshape(part[slot].shape)
+        for part, data in zip(self.arrays(), parts, strict=True):
+            part[slot] = np.frombuffer(data, part.dtype).reshape(part[slot].shape)
 
 
-def played(make: Callable[[], AnyGames], order: GameOrder, *, moving: bool) -> tuple[FinishedGame, set[Purpose]]:
-    """The game of ``order``, and the purposes of its searches; ``moving``: to another place after each search."""
+def played(make: Callable[[], AnyGames], order: GameOrder, *, moving: bool) -> tuple[FinishedGame, set[bool]]:
+    """The game of ``order``, and whether there were searches upon which a move followed, and others.
+
+    ``moving``: to another place after each search.
+    """
     places = [Place(make(), order.kind.seats) for _ in range(2)]
-    here, slot, purposes = places[0], 0, set[Purpose]()
-    here.games.begin(slot, order)
+    here, slot, moves = places[0], 0, set[bool]()
+    play_beginning(here.games, here.pools, slot, order)
     while (step := play_on(here.games, here.pools, slot)) is not None:
-        purposes.add(step[0].purpose)
+        moves.add(step.point is not None)
         if moving:
             there, other = places[1 - places.index(here)], (slot + 1) % SLOTS
             there.receive(other, here.send(slot))
             here, slot = there, other
-    return here.games.finish(slot, order), purposes
+    return ended(here.games, slot, order), moves
 
 
 def test_games_of_self_play_that_move_go_on_as_they_would_have() -> None:
-    seen: set[Purpose] = set()
+    seen = set[bool]()
     for order in orders(3, ALL_PURPOSES, first_seed=1):
-        (stayed, purposes), (moved, _) = (played(selfplay_games, order, moving=moving) for moving in (False, True))
-        seen |= purposes
+        (stayed, moves), (moved, _) = (played(selfplay_games, order, moving=moving) for moving in (False, True))
+        seen |= moves
         assert (moved.sgf, moved.facts) == (stayed.sgf, stayed.facts)
         assert moved.rows is not None
         assert stayed.rows is not None
         assert to_npz(moved.rows) == to_npz(stayed.rows)
-    assert seen == set(Purpose)
+    assert seen == {False, True}
 
 
 def test_match_games_that_move_go_on_as_they_would_have() -> None:
@@ -112,14 +117,12 @@ def test_what_all_games_have() -> None:
         begin_game(game, GameStart(5, 5), PLAIN_VIEW, seed=2**64 - 1, hash_words=(1, 2**63), max_searched_moves=2)
         play_move(game, point_at(1, 1))
         game["first_searched_turn"] = game["turn"]
-        assert recent_win_losses(game, 3) == []
         for value, point in ((0.25, PASS), (-0.5, point_at(2, 2))):
             assert not hit_move_limit(game)
             game["win_losses"][game["turn"]] = value
             play_move(game, point)
         assert hit_move_limit(game)
-        assert recent_win_losses(game, 1) == [-0.5]
-        assert recent_win_losses(game, 3) == [0.25, -0.5]
+        assert game["win_losses"][1 : game["turn"]].tolist() == [0.25, -0.5]
         assert game["colours"][:3].tolist() == [BLACK, WHITE, BLACK]
         assert game["points"][:3].tolist() == [point_at(1, 1), PASS, point_at(2, 2)]
         assert game["state"]["colour"][point_at(2, 2)] == BLACK

@@ -14,12 +14,14 @@ from client.contribute import task_kinds
 from client.contribute.job_orders import orders_of
 from client.contribute.task_kinds import TaskKind
 from client.contribute.uploads import upload_parts
-from client.games.finish import MatchTurn, finish_match
-from client.games.game import Game, Notes, begin_game, game_dtype, hit_move_limit, is_over, play_move
+from client.games.finish import finish_match
+from client.games.game import Notes, begin_game, game_dtype, hit_move_limit, is_over, play_move
 from client.games.kinds import KINDS, MATCH
 from client.games.orders import FinishedGame, GameOrder
-from client.games.playing import Found, Games, Purpose, SearchOrder
+from client.games.played import new_turn_notes, played_game
+from client.games.playing import Games, Script, SearchOrder
 from client.search.parameters import to_record
+from client.search.turns import Slots, new_turns
 from common.audit import audit_rating_game
 from common.go.points import EMPTY, WHITE, point_of
 from common.go.rules import Rules
@@ -34,44 +36,36 @@ MOVES: Final = 6
 
 
 class PolicyGames:
-    """Games of a few moves, each the likeliest by the raw policy of who is to move."""
+    """Games of a few moves, each the likeliest by the raw policy of who is to move; all in their beginning."""
 
     def __init__(self, config: MatchConfig, capacity: int) -> None:
         self._records = np.zeros(capacity, game_dtype())
-        self._notes: dict[int, Notes[MatchTurn]] = {}
+        self.turns = new_turns(self._records["state"], self._records["history"], LENGTH)
+        self._turn_notes = new_turn_notes(capacity, LENGTH, policies=False)
+        self._notes: dict[int, Notes] = {}
         self._parameters = to_record(config.bots[0])
 
-    def begin(self, slot: int, order: GameOrder) -> None:
+    def begin(self, slot: int, order: GameOrder) -> Script[None]:
         start, words = GameStart(LENGTH, LENGTH, Rules(komi=2.5)), (order.seed, 0)
         game = self._records[slot]
         begin_game(game, start, PLAIN_VIEW, seed=order.seed, hash_words=words, max_searched_moves=MOVES)
         self._notes[slot] = Notes(start, PLAIN_VIEW)
+        while not (is_over(game) or hit_move_limit(game)):
+            state, seat = game["state"], int(game["state"]["to_move"] == WHITE)
+            result = yield SearchOrder(seat, state, game["history"], self._parameters, 1, seed=0, symmetry_salt=0)
+            found = self._turn_notes.found[slot, game["turn"]]
+            found["mean"], found["visits"] = result.mean, result.visits
+            play_move(game, int(point_of(int(np.argmax(result.raw_policy)), LENGTH)))
 
-    def next_searches(self, due: Sequence[int]) -> list[SearchOrder | None]:
-        return [self._next_search(self._records[slot]) for slot in due]
+    def go_on(self, slots: Slots) -> list[int]:
+        over: list[int] = slots.tolist()
+        return over
 
-    def _next_search(self, game: Game) -> SearchOrder | None:
-        if is_over(game) or hit_move_limit(game):
-            return None
-        state, history = game["state"], game["history"]
-        seat = int(state["to_move"] == WHITE)
-        parameters = self._parameters
-        return SearchOrder(Purpose.OPENING, seat, state, history, parameters, 1, 0, keep_tree=False, symmetry_salt=0)
-
-    def take(self, due: Sequence[int], found: Sequence[Found]) -> list[int | None]:
-        points: list[int | None] = []
-        for slot, each in zip(due, found, strict=True):
-            assert each.result is not None
-            result, mean = each.result, each.result.mean
-            turn = MatchTurn(mean.win_loss, mean.no_result, mean.score_mean, result.visits)
-            self._notes[slot].turns.append(turn)
-            point = int(point_of(int(np.argmax(result.raw_policy)), LENGTH))
-            play_move(self._records[slot], point)
-            points.append(point)
-        return points
-
-    def finish(self, slot: int, order: GameOrder) -> FinishedGame:
-        return finish_match(order, self._records[slot], self._notes.pop(slot), EMPTY)
+    def end(self, slot: int, order: GameOrder) -> Script[FinishedGame]:
+        game = self._records[slot]
+        played = played_game(game, self._notes.pop(slot), self._turn_notes, slot)
+        yield from ()
+        return finish_match(order, game["state"], played, EMPTY)
 
 
 def policy_games(config: MatchConfig, evaluators: Sequence[Evaluator], capacity: int) -> Games:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from client.games.game import PlayedGame
-from client.games.recorder import (
-    SelfplayGame,
-    TurnRecord,
-    as_value,
-    make_rows,
+from client.games.played import (
+    PlayedGame,
+    PlayedTurns,
+    keep_turn,
+    new_turn_notes,
     scale_policy,
-    value_sequence,
-    written_turns,
+    turns_of,
+    with_more_room,
 )
+from client.games.recorder import make_rows, value_sequence, values_of, written_turns
+from client.search.turns import CHILD, FOUND, new_turns
+from client.search.values import Values
 from common.derive import horizon_factors
 from common.go.points import BLACK, PASS, WHITE, point_at
 from common.go.rules import Rules
 from common.go.start import GameStart, PlayerView
+from common.go.state import HISTORY, STATE
 from common.replay import ending, replay
 from common.rows import GlobalTarget, QTarget, ValueTarget, game_hash
 
@@ -26,42 +29,33 @@ G = GlobalTarget
 LENGTH = 3
 
 
-def turn(win_loss: float, *, weight: float = 1.0) -> TurnRecord:
-    policy = np.zeros(LENGTH * LENGTH + 1)
-    policy[4] = 12.4
-    policy[9] = 3.0
-    return TurnRecord(
-        win_loss=win_loss,
-        no_result=0.0,
-        score_mean=5.0 * win_loss,
-        raw_win_loss=0.25,
-        raw_no_result=0.0,
-        raw_score_mean=1.5,
-        raw_policy_entropy=2.0,
-        policy_surprise=0.5,
-        policy_entropy=1.5,
-        search_entropy=1.0,
-        visits=20,
-        weight=weight,
-        policy=policy,
-        child_points=np.array([point_at(1, 1), PASS], np.int16),
-        child_visits=np.array([16, 40000], np.int32),
-        child_win_losses=np.array([0.5, -1.0]),
-        child_score_means=np.array([2.0, -900.0]),
-    )
+def turns(*win_losses: float) -> PlayedTurns:
+    """Searches that found these, and otherwise all the same."""
+    count = len(win_losses)
+    found, children = np.zeros(count, FOUND), np.zeros((count, 2), CHILD)
+    for turn, win_loss in enumerate(win_losses):
+        found["mean"][turn] = Values(win_loss, 0.0, 5.0 * win_loss, 30.0, 0.0)
+        found["raw"][turn] = Values(0.25, 0.0, 1.5, 30.0, 0.0)
+    found["raw_policy_entropy"], found["policy_surprise"], found["policy_entropy"] = 2.0, 0.5, 1.5
+    found["search_entropy"], found["visits"], found["num_children"] = 1.0, 20, 2
+    children["point"], children["visits"] = [point_at(1, 1), PASS], [16, 40000]
+    children["win_loss"], children["score_mean"] = [0.5, -1.0], [2.0, -900.0]
+    policies = np.zeros((count, LENGTH * LENGTH + 1), np.int16)
+    policies[:, 4], policies[:, 9] = 12, 3
+    return PlayedTurns(found, np.ones(count), policies, 2 * np.arange(count + 1, dtype=np.int32), children.reshape(-1))
 
 
-def three_moves() -> SelfplayGame:
+def three_moves() -> PlayedGame:
     """Black plays the centre of a 3x3 board, both pass: Black has all nine points, White a komi of 2."""
     rules = Rules().with_komi(2.0)
     start = GameStart(3, 3, rules)
     return PlayedGame(
         start=start,
         view=PlayerView(draw_white_wins=0.25),
-        colours=[BLACK, WHITE, BLACK],
-        points=[point_at(1, 1), PASS, PASS],
+        colours=np.array([BLACK, WHITE, BLACK], np.int8),
+        points=np.array([point_at(1, 1), PASS, PASS], np.int16),
         first_turn=0,
-        turns=[turn(-0.2), turn(-0.6), turn(-0.8)],
+        turns=turns(-0.2, -0.6, -0.8),
         hash_words=(5, 2**63 + 1),
         hit_move_limit=False,
     )
@@ -70,9 +64,9 @@ def three_moves() -> SelfplayGame:
 def test_a_game_by_hand() -> None:
     game = three_moves()
     copies = np.array([1, 2, 0])
-    turns = written_turns(game, copies)
-    assert list(turns) == [0, 1]
-    replayed = replay(game.start, game.colours, game.points, length=LENGTH, view=game.view, encoded_turns=turns)
+    written = written_turns(game, copies)
+    assert list(written) == [0, 1]
+    replayed = replay(game.start, game.colours, game.points, length=LENGTH, view=game.view, encoded_turns=written)
     end = ending(replayed.state, LENGTH)
     assert end.white_score == -7
     values = value_sequence(game, end)
@@ -104,12 +98,41 @@ def test_a_game_by_hand() -> None:
     assert rows.policy_targets[0, 0, 4] == 12
 
 
+def scaled(*policy: float) -> list[int]:
+    target = np.zeros(len(policy), np.int16)
+    scale_policy(np.array(policy), target)
+    return target.tolist()
+
+
 def test_policies_are_scaled_into_sixteen_bits() -> None:
-    assert list(scale_policy(np.array([0.5, 2.0]))) == [3, 10]
-    assert list(scale_policy(np.array([10.4, 60000.0]))) == [5, 30000]
-    assert list(scale_policy(np.array([11.5, 12.4]))) == [12, 12]
+    assert scaled(0.5, 2.0) == [3, 10]
+    assert scaled(10.4, 60000.0) == [5, 30000]
+    assert scaled(11.5, 12.4) == [12, 12]
 
 
 def test_values_stay_probabilities() -> None:
-    assert as_value(1.0, 0.5, 3.0) == (1.0, 0.0, 0.0, 3.0)
-    assert as_value(0.2, 0.1, 0.0) == pytest.approx((0.55, 0.35, 0.1, 0.0))
+    found = values_of(np.array([[1.0, 0.5, 3.0, 9.0, 0.0], [0.2, 0.1, 0.0, 0.0, 0.0]]))
+    np.testing.assert_allclose(found, [[1.0, 0.0, 0.0, 3.0], [0.55, 0.35, 0.1, 0.0]])
+
+
+def test_notes_grow() -> None:
+    """Of two games, each with as many turns as it has children a turn."""
+    notes = new_turn_notes(2, 2, policies=True)
+    table = new_turns(np.zeros(2, STATE), np.zeros(2, HISTORY), 2)
+    table.children["point"] = np.arange(5)
+    table.targets[:] = [10, 0, 5, 1, 0]
+    for number in range(60):
+        for slot in range(2):
+            table.found["num_children"][slot] = (number + slot) % 6
+            table.found["visits"][slot] = 2 * number + slot
+            keep_turn(notes, table, slot, number, 0.5 * slot)
+            if notes.is_full[0]:
+                notes = with_more_room(notes)
+    for slot in range(2):
+        kept = turns_of(notes, slot, 60)
+        assert kept.count == 60
+        assert kept.found["visits"].tolist() == [2 * number + slot for number in range(60)]
+        assert set(kept.weights) == {0.5 * slot}
+        assert (kept.policies == [10, 0, 5, 1, 0]).all()
+        points = [point for number in range(60) for point in range((number + slot) % 6)]
+        assert kept.children["point"].tolist() == points

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
-from typing import cast
 
 import numpy as np
 import pytest
 
 from client.games.orders import FinishedGame
-from client.games.playing import Found, Purpose
-from client.games.selfplay_game import WARM_UP_VISITS, SelfplayGames
-from client.games.table import found_by
+from client.games.selfplay_game import SelfplayGames
+from client.games.selfplay_turns import WARM_UP_VISITS
 from client.search.pool import SearchPool
 from common.parameters import parse_selfplay
 from common.rows import GlobalTarget
 from common.sgf import read
 from common.sgf_record import MoveValues
 from tests.client.games.evaluators import OpinionatedEvaluator
-from tests.client.games.games import orders, play, searches_of, selfplay_text
+from tests.client.games.games import orders, play, play_beginning, searches_of, selfplay_text
 
 G = GlobalTarget
 
@@ -103,36 +100,23 @@ def test_each_search_has_its_purpose() -> None:
     )
     pool = SearchPool(OpinionatedEvaluator(7), slots=1, max_visits=20)
     games = SelfplayGames(parse_selfplay(text, data_board_len=7), 1, 7)
-    games.begin(0, orders(1, text, first_seed=3)[0])
-    searches = list(searches_of(games, [pool]))
-    purposes = [search.purpose for search, _, _ in searches]
-    assert set(purposes) == set(Purpose)
-    opening = purposes.count(Purpose.OPENING)
-    assert purposes[:opening] == [Purpose.OPENING] * opening
+    opening = play_beginning(games, [pool], 0, orders(1, text, first_seed=3)[0])
+    assert {(search.visits, search.keep_tree) for search in opening} == {(1, False)}
     game = games.records[0]
-    assert game["first_searched_turn"] == opening
-    for (search, rounds, point), (after, _, _) in pairwise(searches):
-        if search.purpose is Purpose.WARM_UP:
-            assert (search.visits, search.keep_tree, point) == (WARM_UP_VISITS, False, None)
-            assert (after.purpose, after.keep_tree) == (Purpose.TURN, True)
-            assert WARM_UP_VISITS < after.visits <= 20
+    assert game["first_searched_turn"] == game["turn"] == len(opening) > 0
+    searches = list(searches_of(games, [pool]))
+    assert {search.point is None for search in searches} == {False, True}
+    for search, after in pairwise(searches):
+        order, next_order = search.order, after.order
+        if search.point is None:
+            assert (order["visits"], order["keep_tree"], order["tells"]) == (WARM_UP_VISITS, False, False)
+            assert next_order["keep_tree"]
+            assert next_order["tells"]
+            assert WARM_UP_VISITS < next_order["visits"] <= 20
         else:
-            assert point is not None
-            assert rounds == search.visits or search.keep_tree
-    assert [point for _, _, point in searches if point is not None] == list(game["points"][: game["turn"]])
-
-
-def test_a_warm_up_is_asked_for_nothing() -> None:
-    """Only its tree is wanted: the pool is not touched."""
-    games = SelfplayGames(parse_selfplay(selfplay_text(**PLAIN), data_board_len=7), 1, 7)
-    games.begin(0, orders(1, selfplay_text(**PLAIN))[0])
-    (search,) = games.next_searches([0])
-    assert search is not None
-    untouchable = cast(SearchPool, object())
-    found = found_by(untouchable, 0, replace(search, purpose=Purpose.WARM_UP, policy_target=False))
-    assert found == Found(None, None, None)
-    with pytest.raises(AttributeError):
-        found_by(untouchable, 0, search)
+            assert search.rounds == order["visits"] or order["keep_tree"]
+    played = game["points"][len(opening) : game["turn"]]
+    assert [search.point for search in searches if search.point is not None] == list(played)
 
 
 def test_opening_moves_come_from_the_policy_and_are_no_rows() -> None:

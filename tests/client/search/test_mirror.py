@@ -62,19 +62,25 @@ def test_images_across_the_centre() -> None:
     assert centre_of(empty(7, 6)[0]) == NO_POINT
 
 
+def who_mirrors(turns: list[tuple[int, int]], colour: int, x_size: int, y_size: int) -> int:
+    colours = np.array([colour for colour, _ in turns], np.int8)
+    points = np.array([point for _, point in turns], np.int16)
+    return int(mirroring_player(colours, points, len(turns), colour, x_size, y_size))
+
+
 def test_who_mirrors() -> None:
-    assert mirroring_player(mirror_game(14), WHITE, SIZE, SIZE) == WHITE  # 14 of 14, where 7 + 7 are asked for
-    assert mirroring_player(mirror_game(13), WHITE, SIZE, SIZE) == EMPTY
-    assert mirroring_player(mirror_game(14), BLACK, SIZE, SIZE) == EMPTY
-    assert mirroring_player(mirror_game(14)[:-1], WHITE, SIZE, SIZE) == EMPTY  # it is his turn
-    assert mirroring_player(mirror_game(14), WHITE, SIZE, SIZE + 1) == EMPTY
-    assert mirroring_player([], WHITE, SIZE, SIZE) == EMPTY
+    assert who_mirrors(mirror_game(14), WHITE, SIZE, SIZE) == WHITE  # 14 of 14, where 7 + 7 are asked for
+    assert who_mirrors(mirror_game(13), WHITE, SIZE, SIZE) == EMPTY
+    assert who_mirrors(mirror_game(14), BLACK, SIZE, SIZE) == EMPTY
+    assert who_mirrors(mirror_game(14)[:-1], WHITE, SIZE, SIZE) == EMPTY  # it is his turn
+    assert who_mirrors(mirror_game(14), WHITE, SIZE, SIZE + 1) == EMPTY
+    assert who_mirrors([], WHITE, SIZE, SIZE) == EMPTY
     other_move = [(BLACK, point_at(3, 3)), (WHITE, point_at(3, 4))]
-    assert mirroring_player(mirror_game(14) + other_move, WHITE, SIZE, SIZE) == EMPTY
+    assert who_mirrors(mirror_game(14) + other_move, WHITE, SIZE, SIZE) == EMPTY
     # after 4 others and a mirror, .25 + .75^5 = .487 of the recent turns mirror; after 6 others .383
     for others, expected in ((4, WHITE), (6, EMPTY)):
         late = [(BLACK, point_at(1, 1)), (WHITE, point_at(1, 2))] * others + mirror_game(1)
-        assert mirroring_player(mirror_game(14) * 2 + late, WHITE, SIZE, SIZE) == expected
+        assert who_mirrors(mirror_game(14) * 2 + late, WHITE, SIZE, SIZE) == expected
 
 
 def test_boards_that_mirror_themselves() -> None:

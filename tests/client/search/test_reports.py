@@ -33,7 +33,7 @@ from tests.client.search.test_pool import search
 
 LENGTH = 3
 AREA = LENGTH**2
-CONTEXT = Context(LENGTH, 1, True, score_table(), student_table())
+CONTEXT = Context(LENGTH, 1, 1, True, score_table(), student_table())
 BOARD = ["X....", ".....", "..O..", ".....", "....."]
 
 

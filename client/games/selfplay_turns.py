@@ -1,0 +1,204 @@
+"""The turns of games of self-play, for all games that are due in one call: what was found is noted, the move played,
+and the next search ordered. Knows records, orders and notes, and no trees. Specification: selfplay.md 7.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from client.games.chance import Draw, coin, search_bits
+from client.games.decided import reduced_search
+from client.games.game import (
+    AliveScratch,
+    all_pass_alive,
+    game_dtype,
+    hit_move_limit,
+    is_over,
+    mirroring_opponent,
+    play_move,
+)
+from client.games.played import TurnNotes, keep_turn
+from client.games.playing import Purpose
+from client.search.parameters import SEARCH_PARAMETERS
+from client.search.turns import Slots, Turns
+from client.search.values import WIN_LOSS
+from common.go.points import EMPTY, NO_POINT
+from common.kernels import njit
+from common.parameter_classes import FOREVER, UNLIMITED
+from common.parameters import SelfplayConfig
+
+WARM_UP_VISITS: Final = 10
+"""Visits of the search that fixes the score centre before one whose visits were altered."""
+
+_WARM_UP: Final = int(Purpose.WARM_UP)
+_TURN: Final = int(Purpose.TURN)
+_LIMITS: Final = int(Draw.LIMITS)
+
+SELFPLAY_GAME: Final = game_dtype(
+    ("stops_early", np.bool_),  # as soon as everything is pass-alive
+    ("full_search", SEARCH_PARAMETERS),
+    ("cheap_search", SEARCH_PARAMETERS),
+    # -- the search that was ordered last --
+    ("purpose", np.int8),
+    ("visits", np.int32),  # of its turn; a warm-up has fewer
+    ("weight", np.float64),
+    ("is_cheap", np.bool_),  # no exploration, and the tree is kept
+)
+
+
+class TurnOptions(NamedTuple):
+    """What a configuration says of turns; visits as whole numbers, weights of rows from 0 to 1."""
+
+    full_visits: int
+    cheap_prob: float
+    cheap_visits: int
+    cheap_weight: float
+    lookback: int  # turns that have to agree before visits are reduced; 0: they are not
+    threshold: float  # of |winLoss|
+    reduced_visits: int
+    reduced_weight: float
+
+
+def options_of(config: SelfplayConfig) -> TurnOptions:
+    """Of a configuration; visits and playouts are the same from a fresh tree."""
+    options, base = config.selfplay, min(config.search.max_visits, config.search.max_playouts)
+    return TurnOptions(
+        full_visits=base,
+        cheap_prob=options.cheap_search_prob,
+        cheap_visits=min(base, options.cheap_search_visits),
+        cheap_weight=options.cheap_search_target_weight,
+        lookback=options.reduce_visits_threshold_lookback if options.reduce_visits else 0,
+        threshold=options.reduce_visits_threshold,
+        reduced_visits=options.reduced_visits_min,
+        reduced_weight=options.reduced_visits_weight,
+    )
+
+
+@njit(cache=True, nogil=True)
+def play_turns(
+    games: npt.NDArray[np.void],
+    notes: TurnNotes,
+    turns: Turns,
+    slots: Slots,
+    options: TurnOptions,
+    scratch: AliveScratch,
+    over: npt.NDArray[np.int32],
+) -> int:
+    """Go on with the games of ``slots``: see `client.games.playing.Games.go_on`.
+
+    Args:
+        games: [G] SELFPLAY_GAME.
+        notes: where what was found is kept.
+        turns: what was found, and the orders.
+        slots: which games.
+        options: of the configuration.
+        scratch: working space.
+        over: [G] written: slots whose game is over.
+
+    Returns:
+        How many those are.
+    """
+    count = 0
+    for i in range(slots.shape[0]):
+        slot: Any = np.int64(slots[i])
+        turns.orders[slot]["point"] = NO_POINT
+        if games[slot]["awaits"] and games[slot]["purpose"] != _WARM_UP:
+            _take(games, slot, notes, turns)
+        if not _order(games, slot, turns, options, scratch):
+            turns.orders[slot]["begins"] = False
+            over[count] = slot
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _take(games: npt.NDArray[np.void], slot: int, notes: TurnNotes, turns: Turns) -> None:
+    """Note what a turn's search has found, and play its move."""
+    game = games[slot]
+    found = turns.found[slot]
+    turn: Any = np.int64(game["turn"])
+    game["win_losses"][turn] = found["mean"][WIN_LOSS]
+    keep_turn(notes, turns, slot, turn - game["first_searched_turn"], float(game["weight"]))
+    point: Any = np.int64(found["point"])
+    turns.orders[slot]["point"] = point
+    play_move(game, point)
+
+
+@njit(cache=True, nogil=True)
+def _order(games: npt.NDArray[np.void], slot: int, turns: Turns, options: TurnOptions, scratch: AliveScratch) -> bool:
+    """Order what is to be searched next; False: the game is over."""
+    game = games[slot]
+    if game["awaits"] and game["purpose"] == _WARM_UP:
+        _order_search(games, slot, turns, _TURN, True)
+        return True
+    if is_over(game) or hit_move_limit(game) or (game["stops_early"] and all_pass_alive(game, scratch)):
+        return False
+    is_altered = _choose_limits(game, options)
+    needs_warm_up = is_altered and game["visits"] > WARM_UP_VISITS
+    _order_search(games, slot, turns, _WARM_UP if needs_warm_up else _TURN, bool(game["is_cheap"]))
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _choose_limits(game: np.void, options: TurnOptions) -> bool:
+    """Playout cap randomisation and decided games (selfplay.md 7, step 2).
+
+    Returns whether the turn has other visits than a full search, and a fresh tree.
+    """
+    turn: Any = np.int64(game["turn"])
+    if coin(game["seed"], turn, _LIMITS, options.cheap_prob):
+        _set_limits(game, options.cheap_visits, options.cheap_weight, options.cheap_weight == 0.0)
+        return options.cheap_weight > 0.0
+    first: Any = np.int64(game["first_searched_turn"])
+    visits, weight = reduced_search(
+        game["win_losses"],
+        first,
+        turn,
+        options.full_visits,
+        options.reduced_visits,
+        options.threshold,
+        options.lookback,
+        options.reduced_weight,
+    )
+    if visits > 0:
+        _set_limits(game, visits, weight, False)
+        return True
+    _set_limits(game, options.full_visits, 1.0, False)
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _set_limits(game: np.void, visits: int, weight: float, is_cheap: bool) -> None:
+    """How the turn is searched."""
+    game["visits"] = visits
+    game["weight"] = weight
+    game["is_cheap"] = is_cheap
+
+
+@njit(cache=True, nogil=True)
+def _order_search(games: npt.NDArray[np.void], slot: int, turns: Turns, purpose: int, keep_tree: bool) -> None:
+    """A search of the present position, noted in the game."""
+    game = games[slot]
+    turn: Any = np.int64(game["turn"])
+    game["purpose"] = purpose
+    game["awaits"] = True
+    if game["is_cheap"]:
+        turns.parameters[slot] = game["cheap_search"]
+    else:
+        turns.parameters[slot] = game["full_search"]
+    order = turns.orders[slot]
+    order["begins"] = True
+    order["seat"] = 0
+    order["keep_tree"] = keep_tree
+    order["symmetry_salt"] = game["symmetry_salt"]
+    order["seed"] = search_bits(game["seed"], turn, purpose)
+    order["visits"] = WARM_UP_VISITS if purpose == _WARM_UP else game["visits"]
+    order["playouts"] = UNLIMITED
+    order["seconds"] = FOREVER
+    order["mirroring"] = mirroring_opponent(game) if turns.parameters[slot]["anti_mirror"] else EMPTY
+    order["tells"] = purpose == _TURN
+    order["selects_by_lcb"] = False
+    order["wants_target"] = True
