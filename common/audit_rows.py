@@ -33,21 +33,13 @@ from common.rows import (
     ValueTarget,
     game_hash,
 )
+from common.sgf_record import GAME_TYPES
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 _G = GlobalTarget
 
-GAME_KIND_CODES: Final = {
-    "normal": 0,
-    "cleanuptraining": 1,
-    "fork": 2,
-    "handicap": 3,
-    "sgfpos": 4,
-    "hintpos": 5,
-    "hintfork": 6,
-    "asym": 7,
-}
+GAME_KIND_CODES: Final = {name: code for code, name in enumerate(GAME_TYPES)}
 """Codes of column 55 by the SGF's ``gtype``."""
 OLDEST_FORMAT_VERSION: Final = 2
 

@@ -13,6 +13,7 @@ import numpy as np
 from client.games import draws
 from common.asymmetry import playout_share
 from common.go.points import BLACK, WHITE
+from common.kernels import njit
 from common.parameters import SearchParameters, SelfplayParameters
 
 
@@ -29,9 +30,10 @@ def draw_doublings(selfplay: SelfplayParameters, extra_black: int, random: np.ra
     return doublings if is_whites else -doublings
 
 
+@njit(cache=True, nogil=True)
 def visits_of(colour: int, visits: int, white_doublings: float) -> int:
     """The visits of ``colour`` where an even game has ``visits``."""
-    return math.floor(visits * playout_share(colour, white_doublings) + 0.5) if white_doublings else visits
+    return math.floor(visits * playout_share(colour, white_doublings) + 0.5)
 
 
 def most_share(selfplay: SelfplayParameters) -> float:

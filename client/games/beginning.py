@@ -1,7 +1,7 @@
 """How a game begins, from its order to its first searched turn: the only place that knows the order of events.
 
-A script (`client.games.inquiries`) of the steps of selfplay.md 1, each of which has a module of its own. All that is
-drawn comes from one generator, so a beginning follows from the game's seed, its text and its nets.
+A script (`client.games.playing.Script`) of the steps of selfplay.md 1, each of which has a module of its own. All that
+is drawn comes from one generator, so a beginning follows from the game's seed, its text and its nets.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from client.games.asymmetry import draw_doublings
 from client.games.chance import Draw, generator
 from client.games.draft import Draft
 from client.games.handicap import draw_extra_stones, place_stones
-from client.games.inquiries import Inquirer, Script
+from client.games.inquiries import Inquirer
 from client.games.komi import KomiDraws
 from client.games.opening import play_opening
 from client.games.origins import HINT_POSITION, NORMAL, SGF_POSITION, origin_of
-from client.games.starts import GivenStart
+from client.games.playing import Script
+from client.games.starts import GivenStart, Provenance
 from common.go.points import BLACK, MAIN_PHASE, WHITE
 from common.go.rules import Scoring
 from common.go.start import GameStart, PlayerView, Stone
@@ -64,15 +65,9 @@ class BegunGame:
     state: np.void  # STATE after them, and its HISTORY
     history: np.void
     hash_words: tuple[int, int]  # two 64-bit words that name the game
-    game_type: str  # of common.sgf_record.GAME_TYPES
     no_result_utility: float  # for White
     stops_early: bool  # as soon as everything is pass-alive
-    extra_black: int = 0  # handicap stones besides Black's first move
-    white_doublings: float = 0.0
-    hint: int | None = None  # point that the first search is to look at
-    used_initial_position: bool = False  # it goes on with a finished game
-    is_seki_fork: bool = False
-    training_weight: float = 1.0
+    provenance: Provenance
 
 
 def begin(plan: Plan, seed: int, given: GivenStart | None) -> Script[BegunGame]:
@@ -244,15 +239,17 @@ class _Beginning:
             state=draft.state,
             history=draft.history,
             hash_words=self._hash_words,
-            game_type=game_type,
             no_result_utility=self._no_result,
             stops_early=self._stops_early,
-            extra_black=self._extra_black,
-            white_doublings=self._doublings,
-            hint=origin.hint,
-            used_initial_position=origin.is_pool,
-            is_seki_fork=origin.is_seki_fork,
-            training_weight=origin.training_weight,
+            provenance=Provenance(
+                game_type=game_type,
+                extra_black=self._extra_black,
+                white_doublings=self._doublings,
+                hint=origin.hint,
+                used_initial_position=origin.is_pool,
+                is_seki_fork=origin.is_seki_fork,
+                training_weight=origin.training_weight,
+            ),
         )
 
 

@@ -20,10 +20,9 @@ class Draw(IntEnum):
     """What is drawn; the turn is 0 where a whole game is meant."""
 
     SETUP = 0
-    """Name, board, rules, komi, utilities, length of the opening, and whether the game stops early."""
+    """All of a game's beginning (`client.games.beginning`)."""
     LIMITS = 1
     """How a turn is searched."""
-    OPENING_MOVE = 2
     ROWS = 3
     """Copies of rows, and what differs between them."""
     SYMMETRIES = 4
@@ -56,7 +55,7 @@ def search_seed(seed: int, turn: int, purpose: Purpose) -> int:
 
 def fork_seed(seed: int, number: int) -> int:
     """The seed of the fork ``number``, from 0, of the game of ``seed``; 63 bits."""
-    return int(_bits(np.uint64(seed), np.uint64(number + 1), np.uint64(Draw.FORKS))) >> 1
+    return int(draw_bits(np.uint64(seed), number + 1, int(Draw.FORKS))) >> 1
 
 
 def symmetry_salt(seed: int) -> int:

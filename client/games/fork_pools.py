@@ -104,7 +104,7 @@ class ForkedOrders:
             if order is None:
                 return None
             number, self._count = self._count, self._count + 1
-            if coin(order.seed, 0, Draw.SEKI, self._seki_prob):
+            if _draws_seki(order, self._seki_prob):
                 self._waiting[number] = order
                 self._settle()
             else:
@@ -203,7 +203,7 @@ class WaitingForks:
         random = generator(order.seed, 1, Draw.SEKI)
         if kept.forks:
             return replace(order, start=kept.forks.pop(int(random.integers(len(kept.forks)))))
-        draws_seki = len(kept.seki) > 0 and coin(order.seed, 0, Draw.SEKI, _seki_prob(order.config))
+        draws_seki = len(kept.seki) > 0 and _draws_seki(order, _seki_prob(order.config))
         fork = kept.seki.take(random) if draws_seki else None
         return order if fork is None else replace(order, start=fork)
 
@@ -211,3 +211,8 @@ class WaitingForks:
 @lru_cache(maxsize=_MOST_KEYS)
 def _seki_prob(text: str) -> float:
     return parse_selfplay(text, to_be_played=False).selfplay.seki_fork_hack_prob
+
+
+def _draws_seki(order: GameOrder, probability: float) -> bool:
+    """Whether a game goes on with a fork of the pool, if that has any."""
+    return bool(coin(np.uint64(order.seed), 0, int(Draw.SEKI), probability))

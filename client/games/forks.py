@@ -15,7 +15,8 @@ import numpy as np
 from client.games import draws
 from client.games.chance import Draw, generator
 from client.games.draft import Draft
-from client.games.inquiries import Inquirer, Script
+from client.games.inquiries import Inquirer
+from client.games.playing import Script
 from client.games.setup import redraw_scoring
 from client.games.starts import Fork, ForkKind
 from common.go import play

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from client.games import draws
 from client.games.draft import Draft
-from client.games.inquiries import Inquirer, Script
+from client.games.inquiries import Inquirer
+from client.games.playing import Script
 from common.go import board
 from common.go.handicap import most_extra_stones
 from common.go.points import BLACK, point_of

@@ -1,15 +1,15 @@
 """The searches by which a game is begun and forked: what the net alone says, and the fair komi.
 
-A *script* is a generator that yields the searches it needs, is sent what they found, and returns what it was for: so
-a game waits without a thread while others share the evaluations of its network. Who runs scripts is `playing`'s side.
+All are scripts (`client.games.playing.Script`): so a game waits without a thread while others share the evaluations of
+its network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Final
 
 import numpy as np
 
@@ -17,15 +17,14 @@ from client.games import draws
 from client.games.chance import search_seed, symmetry_salt
 from client.games.draft import Draft
 from client.games.fair_komi import Worth, fair_komi
-from client.games.playing import Found, Purpose, SearchOrder
+from client.games.playing import Purpose, Script, SearchOrder
 from client.search.parameters import to_record, without_exploration
 from client.search.pool import SearchResult
 from common.go.points import WHITE
 from common.parameters import SearchParameters
 
-_Result = TypeVar("_Result")
-
-Script = Generator[SearchOrder, Found, _Result]
+_AFTER: Final = 1 << 32
+"""More searches than come before a game."""
 
 
 class Inquirer:
@@ -36,16 +35,23 @@ class Inquirer:
         searches: how each seat searches; one seat plays both colours.
         komi_visits: of a search for the fair komi.
         white_doublings: playout doublings of White, which the nets are told when komi is made fair.
+        is_after: asked after the game's turns, not before.
     """
 
     def __init__(
-        self, seed: int, searches: Sequence[SearchParameters], komi_visits: int, white_doublings: float = 0.0
+        self,
+        seed: int,
+        searches: Sequence[SearchParameters],
+        komi_visits: int,
+        white_doublings: float = 0.0,
+        *,
+        is_after: bool = False,
     ) -> None:
         self._seed = seed
         self._searches = searches
         self._komi_visits = komi_visits
         self._white_doublings = white_doublings
-        self._asked = 0  # searches so far: each has a seed of its own
+        self._asked = _AFTER if is_after else 0  # searches so far: each has a seed of its own
 
     @cached_property
     def _raw(self) -> list[np.void]:
@@ -88,19 +94,17 @@ class Inquirer:
         self, state: np.void, history: np.void, seat: int, parameters: np.void, visits: int
     ) -> Script[SearchResult]:
         self._asked += 1
-        found = yield SearchOrder(
-            purpose=Purpose.OPENING,
-            seat=seat,
-            state=state,
-            history=history,
-            parameters=parameters,
-            visits=visits,
-            seed=search_seed(self._seed, self._asked, Purpose.OPENING),
-            keep_tree=False,
-            symmetry_salt=symmetry_salt(self._seed),
+        return (
+            yield SearchOrder(
+                seat=seat,
+                state=state,
+                history=history,
+                parameters=parameters,
+                visits=visits,
+                seed=search_seed(self._seed, self._asked, Purpose.BESIDE_TURNS),
+                symmetry_salt=symmetry_salt(self._seed),
+            )
         )
-        assert found.result is not None
-        return found.result
 
 
 def _raw(search: SearchParameters) -> SearchParameters:

@@ -6,7 +6,8 @@ import numpy as np
 
 from client.games import draws
 from client.games.draft import Draft
-from client.games.inquiries import Inquirer, Script
+from client.games.inquiries import Inquirer
+from client.games.playing import Script
 from common.go.points import point_of
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 from common import wire
 from common.go.start import GameStart, Stone
@@ -34,3 +35,25 @@ class Fork:
 
 
 GivenStart = Fork | wire.StartPosition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """How a game came about, as its record and its rows tell it."""
+
+    game_type: str = "normal"  # of common.sgf_record.GAME_TYPES
+    extra_black: int = 0  # handicap stones besides Black's first move
+    white_doublings: float = 0.0  # of playouts; negative where Black has more
+    hint: int | None = None  # point that the first search looks at
+    used_initial_position: bool = False  # it goes on with a finished game
+    is_seki_fork: bool = False
+    training_weight: float = 1.0  # of its rows
+
+    @property
+    def is_near_hint(self) -> bool:
+        """Its first turns are searched in full more often (selfplay.md 7)."""
+        return self.hint is not None or self.game_type == "hintfork"
+
+
+PLAIN: Final = Provenance()
+"""A game on the empty board."""

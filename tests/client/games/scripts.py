@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from client.games.beginning import BegunGame, Plan, begin
-from client.games.inquiries import Script
-from client.games.playing import SearchOrder
+from client.games.playing import Script, SearchOrder
 from client.games.starts import GivenStart
 from common.go import play
 from common.go.points import NUM_POINTS, position_of
@@ -51,7 +50,7 @@ def run(script: Script[_Result], answer: Answer = answer, asked: list[SearchOrde
         while True:
             if asked is not None:
                 asked.append(replace(order, state=order.state.copy()))
-            order = script.send(SimpleNamespace(result=answer(order), point=None, policy_target=None))  # type: ignore[arg-type]
+            order = script.send(answer(order))
     except StopIteration as end:
         result: _Result = end.value
         return result

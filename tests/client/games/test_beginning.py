@@ -57,8 +57,18 @@ def near(probability: float, count: int) -> object:
 def test_a_plain_game_has_nothing_but_its_rules() -> None:
     for game in games(20, PLAIN):
         assert game.start == GameStart(9, 9, game.start.rules)
-        assert (game.start.rules.komi, game.moves, game.game_type, game.extra_black) == (7.0, (), "normal", 0)
-        assert (game.white_doublings, game.hint, game.used_initial_position, game.training_weight) == (
+        assert (game.start.rules.komi, game.moves, game.provenance.game_type, game.provenance.extra_black) == (
+            7.0,
+            (),
+            "normal",
+            0,
+        )
+        assert (
+            game.provenance.white_doublings,
+            game.provenance.hint,
+            game.provenance.used_initial_position,
+            game.provenance.training_weight,
+        ) == (
             0,
             None,
             False,
@@ -137,25 +147,25 @@ def test_the_most_stones_of_a_handicap() -> None:
 
 def test_handicap_stones_come_before_the_first_move() -> None:
     drawn = games(1000, PLAIN, bSizes=16, handicapProb=0.3)
-    counts = Counter(game.extra_black for game in drawn)
+    counts = Counter(game.provenance.extra_black for game in drawn)
     assert counts[0] / 1000 == near(0.7, 1000)
     assert counts[1] / 1000 == near(0.15, 1000)
     assert set(counts) == {0, 1, 2}
     for game in drawn:
-        assert [colour for colour, _ in game.start.stones] == [BLACK] * game.extra_black
-        assert game.game_type == ("handicap" if game.extra_black else "normal")
+        assert [colour for colour, _ in game.start.stones] == [BLACK] * game.provenance.extra_black
+        assert game.provenance.game_type == ("handicap" if game.provenance.extra_black else "normal")
         assert (game.moves, int(game.state["to_move"]), int(game.state["turns"])) == ((), BLACK, 0)
         assert game.start.rules.komi == 7.0
 
 
 def test_there_is_no_handicap_on_small_boards_but_a_fixed_one() -> None:
-    assert {game.extra_black for game in games(50, PLAIN, handicapProb=1)} == {0}
-    assert {game.extra_black for game in games(50, PLAIN, handicapProb=1, numExtraBlackFixed=3)} == {3}
+    assert {game.provenance.extra_black for game in games(50, PLAIN, handicapProb=1)} == {0}
+    assert {game.provenance.extra_black for game in games(50, PLAIN, handicapProb=1, numExtraBlackFixed=3)} == {3}
 
 
 def test_a_board_holds_no_more_stones_than_live() -> None:
     for game in games(30, PLAIN, bSizes=2, handicapProb=1, numExtraBlackFixed=18, multiStoneSuicideLegals="true"):
-        assert game.extra_black == len(game.start.stones) == 3
+        assert game.provenance.extra_black == len(game.start.stones) == 3
 
 
 def test_handicap_is_compensated_now_and_then() -> None:
@@ -167,8 +177,8 @@ def test_handicap_is_compensated_now_and_then() -> None:
 
 def test_komi_may_be_pulled_to_zero_in_handicap_games_alone() -> None:
     drawn = games(1000, PLAIN, **ON_13, handicapProb=0.5, handicapKomiInterpZeroProb=0.5)
-    assert {game.start.rules.komi for game in drawn if not game.extra_black} == {7.0}
-    with_stones = [game.start.rules.komi for game in drawn if game.extra_black]
+    assert {game.start.rules.komi for game in drawn if not game.provenance.extra_black} == {7.0}
+    with_stones = [game.start.rules.komi for game in drawn if game.provenance.extra_black]
     assert min(with_stones) >= 0
     assert max(with_stones) == 7.0
     assert share([komi < 6.75 for komi in with_stones]) == pytest.approx(0.5 * 6.75 / 7, abs=0.09)
@@ -215,7 +225,7 @@ def test_a_cold_opening_takes_the_likeliest_moves() -> None:
 
 def test_few_games_scored_by_territory_begin_in_a_cleanup_phase() -> None:
     drawn = games(1500, PLAIN, scoringRules="TERRITORY")
-    late = [game for game in drawn if game.game_type == "cleanuptraining"]
+    late = [game for game in drawn if game.provenance.game_type == "cleanuptraining"]
     assert len(late) / 1500 == near(0.04, 1500)
     assert {game.start.phase for game in late} == {1, 2}
     assert any(game.start.bonus_before for game in late)
@@ -224,7 +234,7 @@ def test_few_games_scored_by_territory_begin_in_a_cleanup_phase() -> None:
         assert int(game.state["phase"]) == game.start.phase
         assert game.start.rules.scoring == Scoring.TERRITORY
     assert {game.start.phase for game in drawn if game not in late} == {0}
-    assert {game.game_type for game in games(300, PLAIN, scoringRules="AREA")} == {"normal"}
+    assert {game.provenance.game_type for game in games(300, PLAIN, scoringRules="AREA")} == {"normal"}
 
 
 # -- asymmetry --
@@ -247,18 +257,18 @@ def test_asymmetric_games_come_as_often_as_they_should() -> None:
         maxAsymmetricRatio=8,
         minAsymmetricCompensateKomiProb=1,
     )
-    with_stones = [game for game in drawn if game.extra_black]
-    without = [game for game in drawn if not game.extra_black]
-    assert share([game.white_doublings != 0 for game in with_stones]) == near(0.5, len(with_stones))
-    assert share([game.white_doublings != 0 for game in without]) == near(0.1, len(without))
-    assert min(game.white_doublings for game in with_stones) == 0
-    asymmetric = [game for game in drawn if game.white_doublings]
-    assert {game.game_type for game in asymmetric} == {"asym"}
-    assert np.mean([abs(game.white_doublings) for game in asymmetric]) == pytest.approx(1.5, abs=0.15)
-    assert share([game.white_doublings > 0 for game in asymmetric if not game.extra_black]) == pytest.approx(
-        0.5, abs=0.2
-    )
-    assert {game.start.rules.komi == 7 for game in asymmetric if not game.extra_black} == {False}
+    with_stones = [game for game in drawn if game.provenance.extra_black]
+    without = [game for game in drawn if not game.provenance.extra_black]
+    assert share([game.provenance.white_doublings != 0 for game in with_stones]) == near(0.5, len(with_stones))
+    assert share([game.provenance.white_doublings != 0 for game in without]) == near(0.1, len(without))
+    assert min(game.provenance.white_doublings for game in with_stones) == 0
+    asymmetric = [game for game in drawn if game.provenance.white_doublings]
+    assert {game.provenance.game_type for game in asymmetric} == {"asym"}
+    assert np.mean([abs(game.provenance.white_doublings) for game in asymmetric]) == pytest.approx(1.5, abs=0.15)
+    assert share(
+        [game.provenance.white_doublings > 0 for game in asymmetric if not game.provenance.extra_black]
+    ) == pytest.approx(0.5, abs=0.2)
+    assert {game.start.rules.komi == 7 for game in asymmetric if not game.provenance.extra_black} == {False}
 
 
 def test_nets_are_told_of_doublings_when_komi_is_made_fair() -> None:
@@ -267,7 +277,9 @@ def test_nets_are_told_of_doublings_when_komi_is_made_fair() -> None:
     )
     asked: list[SearchOrder] = []
     game = begun(plan, 5, asked=asked)
-    assert {float(order.parameters["playout_doubling_advantage"]) for order in asked} == {game.white_doublings}
+    assert {float(order.parameters["playout_doubling_advantage"]) for order in asked} == {
+        game.provenance.white_doublings
+    }
     assert {int(order.parameters["playout_doubling_advantage_pla"]) for order in asked} == {WHITE}
     assert {order.visits for order in asked} == {7}
 
@@ -318,10 +330,15 @@ def test_a_start_position_is_played_up_to_its_end() -> None:
     assert (start.x_size, start.y_size, start.to_move, start.first_turn) == (5, 4, WHITE, 12)
     assert start.stones == ((BLACK, from_vertex("A4", 5, 4)), (WHITE, from_vertex("C4", 5, 4)))
     assert game.moves == ((WHITE, from_vertex("B2", 5, 4)), (BLACK, PASS))
-    assert (game.game_type, game.hint, game.training_weight, start.rules.komi) == ("sgfpos", None, 2.5, 7.0)
+    assert (game.provenance.game_type, game.provenance.hint, game.provenance.training_weight, start.rules.komi) == (
+        "sgfpos",
+        None,
+        2.5,
+        7.0,
+    )
     assert int(game.state["to_move"]) == WHITE
     hinted = begun(plan, 1, position(hintLoc="C3"))
-    assert (hinted.game_type, hinted.hint) == ("hintpos", from_vertex("C3", 5, 4))
+    assert (hinted.provenance.game_type, hinted.provenance.hint) == ("hintpos", from_vertex("C3", 5, 4))
 
 
 @pytest.mark.parametrize(
@@ -339,7 +356,7 @@ def test_a_position_that_cannot_be_played_to_its_end_has_no_hint(changes: dict[s
         1,
         position(**{"hintLoc": "C3"} | changes),
     )
-    assert (game.game_type, game.hint) == ("sgfpos", None)
+    assert (game.provenance.game_type, game.provenance.hint) == ("sgfpos", None)
 
 
 def test_positions_have_their_own_openings_and_komi() -> None:
@@ -386,10 +403,14 @@ def test_a_fork_goes_on_with_everything_as_it_was() -> None:
     for seed in range(10):
         game = begun(plan, seed, FORK)
         assert (game.start, game.moves) == (FORK.start, FORK.moves)
-        assert (game.game_type, game.used_initial_position, game.training_weight) == ("fork", True, 1.5)
-        assert (game.white_doublings, game.extra_black) == (0.0, 0)
-    assert begun(plan, 1, replace(FORK, kind=ForkKind.HINT)).game_type == "hintfork"
-    assert begun(plan, 1, replace(FORK, kind=ForkKind.SEKI)).is_seki_fork
+        assert (game.provenance.game_type, game.provenance.used_initial_position, game.provenance.training_weight) == (
+            "fork",
+            True,
+            1.5,
+        )
+        assert (game.provenance.white_doublings, game.provenance.extra_black) == (0.0, 0)
+    assert begun(plan, 1, replace(FORK, kind=ForkKind.HINT)).provenance.game_type == "hintfork"
+    assert begun(plan, 1, replace(FORK, kind=ForkKind.SEKI)).provenance.is_seki_fork
 
 
 def test_forks_are_made_fair_as_often_as_they_should() -> None:
