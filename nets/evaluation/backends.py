@@ -309,7 +309,7 @@ class OpenVinoBackend(CpuBackend):
         if requests is None:
             requests = self._requests[shape] = self._prepare(shape)
         for request in requests:
-            request.infer()
+            request.infer(share_outputs=True)  # they would be copied, those between the graphs too
         return Raw(*(requests[-1].get_output_tensor(index).data for index in range(3)))
 
     def _prepare(self, shape: BatchShape) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from itertools import islice
 
 from client.games.game import play_move
@@ -31,16 +32,14 @@ def test_each_side_searches_on_in_its_own_tree() -> None:
 
 def test_searches_that_look_for_mirror_go_are_told_the_turns() -> None:
     for told in (False, True):
-        text = match_text(maxVisits=2, antiMirror="true" if told else "false")
+        text = match_text(bSizes=7, maxVisits=2, antiMirror="true" if told else "false")
         pools = [SearchPool(OpinionatedEvaluator(7), slots=1, max_visits=2) for _ in range(2)]
         games = MatchGames(parse_match(text, data_board_len=7), 1, 7)
         play_beginning(games, pools, 0, orders(1, text, NET, OTHER, first_seed=1)[0])
         game = games.records[0]
-        for x in range(7):  # eight turns of either, in which White mirrors
-            for point in (point_at(x, 0), point_at(6 - x, 6)):
-                play_move(game, point)
-        for point in (point_at(1, 2), point_at(5, 4)):
-            play_move(game, point)
+        for y, x in itertools.product(range(2), range(7)):  # fourteen turns of either, in which White mirrors
+            play_move(game, point_at(x, y))
+            play_move(game, point_at(6 - x, 6 - y))
         game["first_searched_turn"] = game["turn"]
         search = next(searches_of(games, pools))
         assert search.order["mirroring"] == (WHITE if told else EMPTY)
