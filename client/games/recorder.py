@@ -7,7 +7,6 @@ Specification: training-data.md 2-5, search.md 11.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -227,7 +226,7 @@ def _fill_random(
     first = game.turns.first_children
     draws = random.random(2 * int((first[of_row + 1] - first[of_row]).sum()))
     white = replayed.to_move[turns] == WHITE
-    _fill_q(rows.q_values, game.turns.children, first, of_row, white, draws)
+    _fill_q(rows.q_values, game.turns.children, first, of_row, white, draws, rows.length)
 
 
 @njit(cache=True, nogil=True)
@@ -238,6 +237,7 @@ def _fill_q(
     of_row: npt.NDArray[np.intp],
     white: npt.NDArray[np.bool_],
     draws: Floats,
+    length: int,
 ) -> None:
     """Write what the searched moves are worth to each row's player, each rounded by a draw in [0, 1).
 
@@ -248,8 +248,8 @@ def _fill_q(
         of_row: ``[n]`` each row's turn.
         white: ``[n]`` whether White is its player.
         draws: two for each child of each row: first all for win minus loss, then all for the score.
+        length: edge of the tensors.
     """
-    length = math.isqrt(q_values.shape[2])
     used = 0
     for row in range(of_row.shape[0]):
         start: Any = np.int64(first[of_row[row]])
