@@ -81,7 +81,7 @@ def check_text(
     """
     selfplay = config.selfplay if isinstance(config, SelfplayConfig) else None
     position = position_of_record(record, positions)
-    _check_board(record, config.init, findings, is_given=position is not None)
+    _check_board(record, config.init, findings, positions)
     _check_game_type(record, config.init, selfplay, findings, may_have_positions=bool(positions))
     _check_komi(record, config, findings)
     _check_start(record, config, findings)
@@ -128,10 +128,16 @@ def position_of_record(record: GameRecord, positions: Sequence[StartPosition]) -
     return None
 
 
-def _check_board(record: GameRecord, init: GameInitParameters, findings: Findings, *, is_given: bool) -> None:
+def _check_board(
+    record: GameRecord, init: GameInitParameters, findings: Findings, positions: Sequence[StartPosition]
+) -> None:
+    assert record.info is not None
     size, rules = (record.x_size, record.y_size), record.rules
+    sizes = board_sizes(init)
+    if record.info.game_type not in _PLAIN:
+        sizes |= {(position.x_size, position.y_size) for position in positions}
     findings.expect(
-        is_given or size in board_sizes(init),
+        size in sizes,
         Reason.JOB_BOARD_SIZE,
         f"the job's text has no boards of {size[0]}x{size[1]}",
     )
@@ -476,6 +482,17 @@ def most_side_rows(turns: int, config: SelfplayConfig) -> int:
     return math.ceil(positions * max(1.0, options.scale_data_weight))
 
 
+def _row_weights(record: GameRecord, positions: Sequence[StartPosition]) -> list[float]:
+    """What the rows of a game may weigh: as the position does at which it began, or a game that it goes on with."""
+    assert record.info is not None
+    position = position_of_record(record, positions)
+    if position is not None:
+        return [position.training_weight]
+    if record.info.game_type in _PLAIN:
+        return [1.0]
+    return sorted({1.0, *(each.training_weight for each in positions)})  # the way back ends at a clean-up game
+
+
 def check_row_weights(
     record: GameRecord,
     rows: Rows,
@@ -501,12 +518,11 @@ def check_row_weights(
         Reason.SIDE_ROWS,
         f"{side_rows} rows of side positions beside {turns} turns; the job's text leads to at most {most}",
     )
-    position = position_of_record(record, positions)
-    weight = 1.0 if position is None else position.training_weight
+    weights_of_rows = _row_weights(record, positions)
     findings.expect_rows(
-        rows.global_targets[:, GlobalTarget.ROW_WEIGHT] == np.float32(weight),
+        np.isin(rows.global_targets[:, GlobalTarget.ROW_WEIGHT], np.array(weights_of_rows, np.float32)),
         Reason.JOB_WEIGHTS,
-        f"column 25 (ROW_WEIGHT) is not {weight:g}",
+        f"column 25 (ROW_WEIGHT) is not {' or '.join(f'{weight:g}' for weight in weights_of_rows)}",
     )
     most_extra = _most_handicap(record, config.init)
     findings.expect_rows(
