@@ -50,6 +50,13 @@ def game_dtype(*fields: tuple[Any, ...]) -> np.dtype[np.void]:
     return np.dtype([*common, *fields], align=True)
 
 
+def new_records(capacity: int, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    """Records of ``capacity`` games, two at least: a field of one alone lies in one piece, and kernels that take it
+    would be compiled again.
+    """
+    return np.zeros(max(capacity, 2), dtype)
+
+
 @dataclass(frozen=True)
 class Notes:
     """What is kept of a running game beside its record, as Python's objects, since only its end needs it.
