@@ -8,6 +8,7 @@ Specification: contribute-protocol.md 8-13, selfplay.md 10, vectors.md 7.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from common import wire
+from common.audit_beginning import check_beginning
 from common.audit_report import Deadline, Findings, Reason
 from common.audit_report import Finding as Finding
 from common.audit_rows import AuditedGame, MainRows, SearchComment, check_shared_columns, is_side_row
 from common.audit_side import check_side_rows
 from common.audit_text import Config, check_row_weights, check_text, move_limit, searched_moves
 from common.game_record import moves_of, start_of
-from common.go.points import WHITE
+from common.go.points import MAIN_PHASE, WHITE
 from common.go.result import DRAW
 from common.go.rules import Rules
 from common.go.start import GameStart, PlayerView, start_position
@@ -31,9 +33,9 @@ from common.rows import GlobalTarget, Rows
 from common.sgf import SgfError, read
 from common.sgf_record import GameRecord, MoveValues
 
+_PRINTED_DOUBLINGS: Final = 1e-5  # relative; six digits are printed
 UNFINISHED: Final = (DRAW, 0.0)
 """Winner and score in the form of a game that was stopped by the move limit, whoever is ahead."""
-_CLEANUP_TRAINING: Final = "cleanuptraining"
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class GameFacts:
     length: int  # edge of the run's tensors
     num_training_rows: int = 0
     draw_white_wins: float | None = None
+    white_doublings: float | None = None  # of playouts, if they are told
 
 
 def audit_training_game(
@@ -63,11 +66,12 @@ def audit_training_game(
     facts: GameFacts,
     config: SelfplayConfig | None = None,
     deadline: Deadline | None = None,
+    positions: Sequence[wire.StartPosition] = (),
 ) -> Findings:
     """Audit a game of self-play with its rows (`common.rows.read_npz` has checked types, shapes and ranges).
 
-    ``config`` is what the text of its job says; where it is unknown, a game is only held against itself. Raises
-    `OutOfTime` at the ``deadline``.
+    ``config`` is what the text of its job says, and ``positions`` where the job lets games begin; where the text is
+    unknown, a game is only held against itself. Raises `OutOfTime` at the ``deadline``.
     """
     deadline = deadline or Deadline(math.inf)
     findings = Findings()
@@ -75,7 +79,7 @@ def audit_training_game(
     if record is None:
         return findings
     if config is not None:
-        check_text(record, facts.draw_white_wins, config, findings)
+        check_text(record, facts.draw_white_wins, config, findings, positions)
     findings.expect(not facts.resigned, Reason.RESIGNED, "a game of self-play can not end by resignation")
     counted = facts.num_training_rows
     findings.expect(
@@ -91,7 +95,7 @@ def audit_training_game(
     _check_comments(record, findings, need_weights=True)
     side = is_side_row(rows)
     if config is not None:
-        check_row_weights(record, rows, int(side.sum()), config, findings)
+        check_row_weights(record, rows, int(side.sum()), config, findings, positions)
     turns = _main_turns(record, rows, side, findings)
     if turns is None:
         return findings
@@ -154,6 +158,7 @@ def _read_record(sgf_text: str | bytes, facts: GameFacts, findings: Findings) ->
         findings.add(Reason.SGF_UNREADABLE, f"the SGF is not as a client writes it: {what}")
         return None
     _check_header(record, facts, findings)
+    check_beginning(record, findings)
     if len(record.moves) > MAX_TURNS:
         findings.add(Reason.TOO_LONG, f"{len(record.moves)} moves; at most {MAX_TURNS} can be audited")
         return None
@@ -184,6 +189,12 @@ def _check_header(record: GameRecord, facts: GameFacts, findings: Findings) -> N
         facts.game_length in lengths,
         Reason.GAME_LENGTH,
         f"game length: the SGF has {max(lengths)} moves, the form {facts.game_length}",
+    )
+    doublings = info.white_doublings or 0.0
+    findings.expect(
+        facts.white_doublings is None or math.isclose(doublings, facts.white_doublings, rel_tol=_PRINTED_DOUBLINGS),
+        Reason.GAME_TYPE,
+        f"playout doublings of White: the SGF has {doublings:g}, the form {facts.white_doublings}",
     )
     findings.expect(
         not info.new_networks,
@@ -257,10 +268,8 @@ def _start(record: GameRecord, findings: Findings) -> GameStart | None:
 def _with_earlier_bonus(
     start: GameStart, record: GameRecord, rows: Rows, side: npt.NDArray[np.bool_], view: PlayerView
 ) -> GameStart:
-    """A clean-up game's captures before its record are only visible in column 47."""
-    info = record.info
-    assert info is not None
-    if info.game_type != _CLEANUP_TRAINING or side.all():
+    """The captures before a game's record, where it begins in a clean-up phase, are only visible in column 47."""
+    if start.phase == MAIN_PHASE or side.all():
         return start
     row = rows.global_targets[int(np.argmin(side))]
     colours, points = _moves(record)

@@ -33,21 +33,13 @@ from common.rows import (
     ValueTarget,
     game_hash,
 )
+from common.sgf_record import GAME_TYPES
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 _G = GlobalTarget
 
-GAME_KIND_CODES: Final = {
-    "normal": 0,
-    "cleanuptraining": 1,
-    "fork": 2,
-    "handicap": 3,
-    "sgfpos": 4,
-    "hintpos": 5,
-    "hintfork": 6,
-    "asym": 7,
-}
+GAME_KIND_CODES: Final = {name: code for code, name in enumerate(GAME_TYPES)}
 """Codes of column 55 by the SGF's ``gtype``."""
 OLDEST_FORMAT_VERSION: Final = 2
 
@@ -114,14 +106,7 @@ def check_shared_columns(game: AuditedGame, rows: Rows, findings: Findings) -> N
             Reason.GAME_COLUMNS,
             f"column {int(column)} ({column.name}) should be {value:g}",
         )
-    handicap = columns[:, _G.EXTRA_BLACK_MOVES]
-    extra = sum(colour != WHITE for colour, _ in game.replay.start.stones) if game.game_type == "handicap" else 0
-    may_have = game.game_type in ("handicap", "asym")
-    findings.expect_rows(
-        (handicap == extra) | (may_have & (handicap >= 0) & (handicap <= len(game.replay.start.stones))),
-        Reason.GAME_COLUMNS,
-        f"column {int(_G.EXTRA_BLACK_MOVES)} ({_G.EXTRA_BLACK_MOVES.name}) should be {extra}",
-    )
+    _check_extra_black_moves(game, columns[:, _G.EXTRA_BLACK_MOVES], findings)
     version = columns[:, _G.DATA_FORMAT_VERSION]
     findings.expect_rows(
         (version >= OLDEST_FORMAT_VERSION) & (version <= DATA_FORMAT_VERSION) & (version == np.floor(version)),
@@ -132,6 +117,21 @@ def check_shared_columns(game: AuditedGame, rows: Rows, findings: Findings) -> N
     _check_weights_of_all(columns, findings)
     _check_search_statistics(columns, findings)
     _check_history_flags(columns, findings)
+
+
+def _check_extra_black_moves(game: AuditedGame, told: npt.NDArray[np.float32], findings: Findings) -> None:
+    """Column 54: the black stones of the start, but for a clean-up game, whose start does not show them any more."""
+    stones = sum(colour != WHITE for colour, _ in game.replay.start.stones)
+    extra = stones if game.game_type in ("handicap", "asym") else 0
+    if game.game_type == "cleanuptraining":
+        holds = (told == told[0]) & (told >= 0) & (told == np.floor(told))
+    else:
+        holds = told == extra
+    findings.expect_rows(
+        holds,
+        Reason.GAME_COLUMNS,
+        f"column {int(_G.EXTRA_BLACK_MOVES)} ({_G.EXTRA_BLACK_MOVES.name}) should be {extra}",
+    )
 
 
 def _check_weights_of_all(columns: npt.NDArray[np.float32], findings: Findings) -> None:

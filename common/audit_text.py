@@ -8,29 +8,35 @@ Specification: selfplay.md 2-9, 12; training-data.md 5.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
+from common.asymmetry import playout_share
+from common.audit_beginning import CLEANUP_TRAINING, FORKS
 from common.audit_report import Findings, Reason
-from common.go.basics import BLACK, MAIN_PHASE, WHITE
-from common.go.rules import HandicapBonus, Scoring, komi_text
-from common.parameter_classes import FOREVER, GameInitParameters, SelfplayParameters
+from common.go.basics import BLACK, COLUMN_LETTERS, MAIN_PHASE, WHITE
+from common.go.handicap import most_extra_stones
+from common.go.rules import KOMI_MARGIN, HandicapBonus, Scoring, komi_text
+from common.parameter_classes import FOREVER, GameInitParameters, MatchParameters, SelfplayParameters
 from common.parameters import MatchConfig, SelfplayConfig
 from common.rows import GlobalTarget, Rows
 from common.sgf_record import GameRecord, MoveValues
+from common.wire import StartPosition
 
 Config = SelfplayConfig | MatchConfig
 """What a text says, for either kind of job."""
 
 _PLAIN: Final = ("normal", "handicap", "asym")
 """Kinds of games that begin on the empty board or with handicap stones; the others begin where a game had led."""
-_FROM_POSITIONS: Final = ("sgfpos", "hintpos", "hintfork")
-"""Kinds that begin at a start position, which no job of ours gives."""
+_POSITIONS: Final = ("sgfpos", "hintpos")
+"""Kinds that begin at a start position, which a job gives beside its text."""
+_HINT_VISITS: Final = 4
+"""The first search of a hint position has so many times the visits of others."""
 _KOMI_BOUND: Final = 3.0  # standard deviations; KataGo draws anew beyond
-_KOMI_MARGIN: Final = 20.0  # points by which komi may exceed the board's area
 _LONGEST_OPENING: Final = 30.0
 """An opening is at most so many times as long as its mean, but for one game in 10^13."""
 _MOST_DEVIATIONS: Final = 6.0
@@ -39,14 +45,16 @@ _DEVIATION_MARGIN: Final = 6.0
 _PRINTED_WIN_LOSS: Final = 0.0101  # two printed probabilities, each to 2 decimals
 _PRINTED_WEIGHT: Final = 0.0051
 _SIDE_CHAIN: Final = 4.0 / 3.0  # side positions per one that is queued: each goes on with probability 1/4
-_MOST_HANDICAP: Final = ((10.0, 0), (14.0, 1), (16.0, 2), (17.0, 3), (18.0, 4))
-_LARGEST_HANDICAP: Final = 5
 _DRAW_ROUNDING: Final = 1e-5
+
+
+def _runner(config: Config) -> SelfplayParameters | MatchParameters:
+    return config.selfplay if isinstance(config, SelfplayConfig) else config.match
 
 
 def move_limit(config: Config) -> int:
     """After so many searched moves a game is stopped."""
-    return (config.selfplay if isinstance(config, SelfplayConfig) else config.match).max_moves_per_game
+    return _runner(config).max_moves_per_game
 
 
 def searched_moves(record: GameRecord) -> int:
@@ -55,7 +63,13 @@ def searched_moves(record: GameRecord) -> int:
     return len(record.moves) - record.info.start_turn
 
 
-def check_text(record: GameRecord, draw_white_wins: float | None, config: Config, findings: Findings) -> None:
+def check_text(
+    record: GameRecord,
+    draw_white_wins: float | None,
+    config: Config,
+    findings: Findings,
+    positions: Sequence[StartPosition] = (),
+) -> None:
     """Everything of a record that its job's text determines.
 
     Args:
@@ -63,12 +77,15 @@ def check_text(record: GameRecord, draw_white_wins: float | None, config: Config
         draw_white_wins: what the form says a draw is worth, if it does.
         config: what the text says.
         findings: where disagreements go.
+        positions: where games of the job may begin besides.
     """
     selfplay = config.selfplay if isinstance(config, SelfplayConfig) else None
-    _check_board(record, config.init, findings)
-    _check_game_type(record, config.init, selfplay, findings)
-    _check_komi(record, config.init, selfplay, findings)
+    position = position_of_record(record, positions)
+    _check_board(record, config.init, findings, positions)
+    _check_game_type(record, config.init, selfplay, findings, may_have_positions=bool(positions))
+    _check_komi(record, config, findings)
     _check_start(record, config, findings)
+    _check_origin(record, config, position, findings)
     _check_draws(draw_white_wins, config, findings)
     _check_visits(record, config, findings)
     searched, limit = searched_moves(record) + int(record.resignation is not None), move_limit(config)
@@ -92,10 +109,37 @@ def board_sizes(init: GameInitParameters) -> set[tuple[int, int]]:
     return {(x, y) for x in edges for y in edges if x == y or init.allow_rectangle_prob > 0}
 
 
-def _check_board(record: GameRecord, init: GameInitParameters, findings: Findings) -> None:
+def position_of_record(record: GameRecord, positions: Sequence[StartPosition]) -> StartPosition | None:
+    """The position at which a game of a job began, if it can be one of these: the stones are a position's own."""
+    assert record.info is not None
+    if record.info.game_type in _PLAIN or record.info.game_type == CLEANUP_TRAINING:
+        return None
+    rows = [["."] * record.x_size for _ in range(record.y_size)]
+    for colour, x, y in record.stones:
+        rows[y][x] = "X" if colour == BLACK else "O"
+    board = "/".join("".join(row) for row in rows)
+    told = board, "B" if record.first_player == BLACK else "W"
+    turns = {record.info.first_turn}
+    if record.info.game_type in FORKS and record.info.first_turn == 0:  # KataGo's forks count from their own start
+        turns |= {position.initial_turn_number for position in positions}
+    for position in positions:
+        if (position.board, position.next_player) == told and position.initial_turn_number in turns:
+            return position
+    return None
+
+
+def _check_board(
+    record: GameRecord, init: GameInitParameters, findings: Findings, positions: Sequence[StartPosition]
+) -> None:
+    assert record.info is not None
     size, rules = (record.x_size, record.y_size), record.rules
+    sizes = board_sizes(init)
+    if record.info.game_type not in _PLAIN:
+        sizes |= {(position.x_size, position.y_size) for position in positions}
     findings.expect(
-        size in board_sizes(init), Reason.JOB_BOARD_SIZE, f"the job's text has no boards of {size[0]}x{size[1]}"
+        size in sizes,
+        Reason.JOB_BOARD_SIZE,
+        f"the job's text has no boards of {size[0]}x{size[1]}",
     )
     without_button = rules.scoring == Scoring.TERRITORY or False in init.has_buttons
     holds = (
@@ -138,13 +182,19 @@ def game_types(init: GameInitParameters, selfplay: SelfplayParameters | None) ->
 
 
 def _check_game_type(
-    record: GameRecord, init: GameInitParameters, selfplay: SelfplayParameters | None, findings: Findings
+    record: GameRecord,
+    init: GameInitParameters,
+    selfplay: SelfplayParameters | None,
+    findings: Findings,
+    *,
+    may_have_positions: bool,
 ) -> None:
     assert record.info is not None
     told, doublings = record.info.game_type, abs(record.info.white_doublings or 0.0)
-    findings.expect(
-        told in game_types(init, selfplay), Reason.JOB_GAME_TYPE, f"the job's text leads to no games of type {told}"
-    )
+    possible = game_types(init, selfplay)
+    if may_have_positions:
+        possible |= {*_POSITIONS, "hintfork"}
+    findings.expect(told in possible, Reason.JOB_GAME_TYPE, f"the job's text leads to no games of type {told}")
     most = 0.0
     if selfplay is not None and _has_asymmetry(init, selfplay):
         most = math.log2(selfplay.max_asymmetric_ratio)
@@ -155,14 +205,13 @@ def _check_game_type(
     )
 
 
-def _check_komi(
-    record: GameRecord, init: GameInitParameters, selfplay: SelfplayParameters | None, findings: Findings
-) -> None:
+def _check_komi(record: GameRecord, config: Config, findings: Findings) -> None:
     assert record.info is not None
+    init = config.init
     area = record.x_size * record.y_size
-    most = area + _KOMI_MARGIN
+    most = float(area + KOMI_MARGIN)
     low, high = -most, most
-    if _has_plain_komi(record, init, selfplay):
+    if _has_plain_komi(record, config):
         assert init.komi_mean is not None
         spreads = [init.komi_stdev]
         spreads += [init.komi_big_stdev] if init.komi_big_stdev_prob > 0 else []
@@ -184,29 +233,30 @@ def _check_komi(
     )
 
 
-def _has_plain_komi(record: GameRecord, init: GameInitParameters, selfplay: SelfplayParameters | None) -> bool:
+def _has_plain_komi(record: GameRecord, config: Config) -> bool:
     """Whether komi is its mean with noise, or a share of that.
 
     Else a search may have made it fair, or it came with the position.
     """
     assert record.info is not None
+    init, runner = config.init, _runner(config)
     if init.komi_mean is None or record.info.game_type not in _PLAIN:
         return False
     compensated = init.handicap_compensate_komi_prob if _has_handicap(init) else 0.0
-    if selfplay is None:
+    if runner.init_games_with_policy:
+        compensated = max(compensated, runner.compensate_after_policy_init_prob)
+    if isinstance(runner, MatchParameters):
         return compensated == 0
-    if _has_asymmetry(init, selfplay):
-        compensated = max(compensated, selfplay.min_asymmetric_compensate_komi_prob)
-    return compensated == 0 and selfplay.compensate_after_policy_init_prob == 0 and not selfplay.fancy_komi_varying
+    if _has_asymmetry(init, runner):
+        compensated = max(compensated, runner.min_asymmetric_compensate_komi_prob)
+    return compensated == 0 and not runner.fancy_komi_varying
 
 
 def _most_handicap(record: GameRecord, init: GameInitParameters) -> int:
     """Extra black stones that may stand on this board."""
     if not _has_handicap(init):
         return 0
-    edge = math.sqrt(record.x_size * record.y_size) - _DRAW_ROUNDING
-    drawn = next((most for limit, most in _MOST_HANDICAP if edge <= limit), _LARGEST_HANDICAP)
-    return max(drawn, init.num_extra_black_fixed or 0)
+    return init.num_extra_black_fixed or most_extra_stones(record.x_size, record.y_size)
 
 
 def _check_start(record: GameRecord, config: Config, findings: Findings) -> None:
@@ -238,12 +288,69 @@ def _check_start(record: GameRecord, config: Config, findings: Findings) -> None
     )
 
 
-def longest_opening(area: int, config: Config) -> int:
-    """The most moves that are drawn from the raw policy before the first search, on a board of ``area`` points."""
-    if not isinstance(config, SelfplayConfig) or not config.selfplay.init_games_with_policy:
+def _check_origin(record: GameRecord, config: Config, position: StartPosition | None, findings: Findings) -> None:
+    """Stones, turn and moves of a game that began where another had led, or where its job says."""
+    info = record.info
+    assert info is not None
+    kind = info.game_type
+    if kind in _POSITIONS:
+        if position is None:
+            findings.add(Reason.JOB_START, f"a {kind} game begins at none of the job's positions")
+            return
+        told = tuple((move.colour, move.at) for move in record.moves[: info.start_turn])
+        given = _moves_of(position)
+        shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(told, given, strict=False)))
+        area = record.x_size * record.y_size
+        longest = 0 if kind == "hintpos" else longest_opening(area, config, is_position=True)
+        findings.expect(
+            len(told) - shared <= longest and (kind == "sgfpos" or shared == len(given)),
+            Reason.JOB_START,
+            f"the moves before the first search are not those of the job's position and at most {longest} more",
+        )
+    elif kind in FORKS and position is None:
+        white = sum(colour == WHITE for colour, _, _ in record.stones)
+        is_plain = white == 0 and len(record.stones) <= _most_handicap(record, config.init)
+        may_follow_cleanup = _may_follow_cleanup(config) and kind == "fork"
+        findings.expect(
+            info.first_turn == 0
+            and ((is_plain and (record.first_player == BLACK or not record.moves)) or may_follow_cleanup)
+            and (info.began_in_phase == MAIN_PHASE or may_follow_cleanup),
+            Reason.JOB_START,
+            f"no game of the job can have begun as this {kind} did",
+        )
+
+
+def _may_follow_cleanup(config: Config) -> bool:
+    """Whether a fork can go on with a game that began in a clean-up phase, with any stones."""
+    return (
+        isinstance(config, SelfplayConfig)
+        and config.selfplay.seki_fork_hack_prob > 0
+        and Scoring.TERRITORY in config.init.scoring_rules
+    )
+
+
+def _moves_of(position: StartPosition) -> tuple[tuple[int, tuple[int, int] | None], ...]:
+    """Colours and coordinates (None: a pass) of a position's moves."""
+    moves: list[tuple[int, tuple[int, int] | None]] = []
+    for colour, vertex in zip(position.move_colours, position.move_vertices, strict=True):
+        text = vertex.upper()
+        at = None
+        if text != "PASS":
+            at = COLUMN_LETTERS.index(text[0]), position.y_size - int(text[1:])
+        moves.append((BLACK if colour == "B" else WHITE, at))
+    return tuple(moves)
+
+
+def longest_opening(area: int, config: Config, *, is_position: bool = False) -> int:
+    """The most moves that are drawn from the raw policy before the first search, on a board of ``area`` points.
+
+    ``is_position``: after a start position.
+    """
+    runner = _runner(config)
+    if not runner.init_games_with_policy:
         return 0
-    shape = min(1.0, config.selfplay.policy_init_gamma_shape)
-    return math.floor(_LONGEST_OPENING / shape * area * config.selfplay.policy_init_area_prop)
+    share = runner.start_poses_policy_init_area_prop if is_position else runner.policy_init_area_prop
+    return math.floor(_LONGEST_OPENING / min(1.0, runner.policy_init_gamma_shape) * area * share)
 
 
 def _check_draws(told: float | None, config: Config, findings: Findings) -> None:
@@ -260,18 +367,18 @@ def _check_draws(told: float | None, config: Config, findings: Findings) -> None
 # -------------------------------------------------------------------------------------------------------- the searches
 
 
-def visit_range(config: Config, init: GameInitParameters) -> tuple[int, float]:
-    """Fewest and most visits of a search of a game; infinity where shared subtrees may bring more."""
+def visit_range(config: Config) -> tuple[int, float]:
+    """Fewest and most visits of a search, or of the larger share of it, where both sides are even.
+
+    1 where searches may end early, infinity where shared subtrees may bring more.
+    """
     searches = (config.search,) if isinstance(config, SelfplayConfig) else config.bots
     limits = [search.max_visits for search in searches]
     if isinstance(config, SelfplayConfig):
         options = config.selfplay
         limits += [options.cheap_search_visits] if options.cheap_search_prob > 0 else []
         limits += [options.reduced_visits_min] if options.reduce_visits else []
-    least, most = float(min(limits)), float(max(limits))
-    if isinstance(config, SelfplayConfig) and _has_asymmetry(init, config.selfplay):
-        ratio = config.selfplay.max_asymmetric_ratio
-        least, most = math.floor(least * 2 / (ratio + 1)), math.ceil(most * 2 * ratio / (ratio + 1))
+    least, most = min(limits), float(max(limits))
     for search in searches:
         ends_early = (
             search.max_playouts < search.max_visits
@@ -279,10 +386,9 @@ def visit_range(config: Config, init: GameInitParameters) -> tuple[int, float]:
             or search.futile_visits_threshold > 0
             or min(search.search_factor_after_one_pass, search.search_factor_after_two_pass) < 1
         )
-        least = 1.0 if ends_early else least
+        least = 1 if ends_early else least
         most = math.inf if search.use_graph_search else most
-    # Each thread may finish the playout that it began.
-    return max(1, int(least)), most + max(search.num_search_threads for search in searches)
+    return least, most
 
 
 def _searches(record: GameRecord) -> Iterator[tuple[int, MoveValues]]:
@@ -296,13 +402,24 @@ def _searches(record: GameRecord) -> Iterator[tuple[int, MoveValues]]:
 
 
 def _check_visits(record: GameRecord, config: Config, findings: Findings) -> None:
-    least, most = visit_range(config, config.init)
+    info = record.info
+    assert info is not None
+    searches = (config.search,) if isinstance(config, SelfplayConfig) else config.bots
+    threads = max(search.num_search_threads for search in searches)
+    least, most = visit_range(config)
+    colours = [move.colour for move in record.moves]
     for turn, values in _searches(record):
+        colour = colours[turn] if turn < len(colours) else 0  # 0: the one upon which a player resigned
+        share = playout_share(colour, info.white_doublings) if colour and info.white_doublings else 1.0
+        hinted = _HINT_VISITS if info.game_type == "hintpos" and turn == info.start_turn else 1
+        fewest = max(1, math.floor(least * share))
+        # Each thread may finish the playout that it began.
+        largest = math.ceil(most * share) * hinted + threads if most < math.inf else most
         for visits in (values.visits, values.reanalysis_visits):
-            if visits is not None and not least <= visits <= most:
+            if visits is not None and not fewest <= visits <= largest:
                 findings.add(
                     Reason.JOB_VISITS,
-                    f"move {turn + 1} was searched with {visits} visits; the job's text has {least} to {most:g}",
+                    f"move {turn + 1} was searched with {visits} visits; the job's text has {fewest} to {largest:g}",
                 )
                 return
 
@@ -365,8 +482,24 @@ def most_side_rows(turns: int, config: SelfplayConfig) -> int:
     return math.ceil(positions * max(1.0, options.scale_data_weight))
 
 
+def _row_weights(record: GameRecord, positions: Sequence[StartPosition]) -> list[float]:
+    """What the rows of a game may weigh: as the position does at which it began, or a game that it goes on with."""
+    assert record.info is not None
+    position = position_of_record(record, positions)
+    if position is not None:
+        return [position.training_weight]
+    if record.info.game_type in _PLAIN:
+        return [1.0]
+    return sorted({1.0, *(each.training_weight for each in positions)})  # the way back ends at a clean-up game
+
+
 def check_row_weights(
-    record: GameRecord, rows: Rows, side_rows: int, config: SelfplayConfig, findings: Findings
+    record: GameRecord,
+    rows: Rows,
+    side_rows: int,
+    config: SelfplayConfig,
+    findings: Findings,
+    positions: Sequence[StartPosition] = (),
 ) -> None:
     """How often turns became rows, how many side rows there are, what rows weigh, and whether leads were estimated."""
     assert record.info is not None
@@ -385,10 +518,18 @@ def check_row_weights(
         Reason.SIDE_ROWS,
         f"{side_rows} rows of side positions beside {turns} turns; the job's text leads to at most {most}",
     )
-    if record.info.game_type not in _FROM_POSITIONS:
-        findings.expect_rows(
-            rows.global_targets[:, GlobalTarget.ROW_WEIGHT] == 1, Reason.JOB_WEIGHTS, "column 25 (ROW_WEIGHT) is not 1"
-        )
+    weights_of_rows = _row_weights(record, positions)
+    findings.expect_rows(
+        np.isin(rows.global_targets[:, GlobalTarget.ROW_WEIGHT], np.array(weights_of_rows, np.float32)),
+        Reason.JOB_WEIGHTS,
+        f"column 25 (ROW_WEIGHT) is not {' or '.join(f'{weight:g}' for weight in weights_of_rows)}",
+    )
+    most_extra = _most_handicap(record, config.init)
+    findings.expect_rows(
+        rows.global_targets[:, GlobalTarget.EXTRA_BLACK_MOVES] <= most_extra,
+        Reason.JOB_START,
+        f"column 54 (EXTRA_BLACK_MOVES) is more than the {most_extra} that the job's text may give",
+    )
     if config.selfplay.estimate_lead_prob == 0:
         findings.expect_rows(
             rows.global_targets[:, GlobalTarget.LEAD_WEIGHT] == 0,

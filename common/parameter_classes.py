@@ -275,7 +275,23 @@ class MatchParameters(GameRunnerParameters):
     resign_threshold: Annotated[float, Key("resignThreshold", number(-1, 0))]  # of winLoss
     resign_consec_turns: Annotated[int, Key("resignConsecTurns", integer(1, 100))]
     compensate_komi_visits: Annotated[int, Key("compensateKomiVisits", integer(1, 10000))] = 100
+    # -- opening; without it the rest of these has no meaning --
     init_games_with_policy: Annotated[bool, Key("initGamesWithPolicy", BOOLEAN)] = False
+    policy_init_area_prop: Annotated[float, Key("policyInitAreaProp", _PROBABILITY)] = 0.0
+    policy_init_gamma_shape: Annotated[float, Key("policyInitGammaShape", number(0.5, 100))] = 1.0
+    policy_init_area_temperature: Annotated[float, Key("policyInitAreaTemperature", number(0.1, 5))] = 1.0
+    start_poses_policy_init_area_prop: Annotated[float, Key("startPosesPolicyInitAreaProp", _PROBABILITY)] = 0.0
+    compensate_after_policy_init_prob: Annotated[float, Key("compensateAfterPolicyInitProb", _PROBABILITY)] = 1.0
+    # -- komi that only the searcher sees, in its favour (9) --
+    dynamic_self_komi_bonus_min: Annotated[float, Key("dynamicSelfKomiBonusMin", number(-100, 100))] = 0.0
+    dynamic_self_komi_bonus_max: Annotated[float, Key("dynamicSelfKomiBonusMax", number(-100, 100))] = 0.0
+    dynamic_self_komi_win_loss_min: Annotated[float, Key("dynamicSelfKomiWinLossMin", number(-1, 1))] = -1.0
+    dynamic_self_komi_win_loss_max: Annotated[float, Key("dynamicSelfKomiWinLossMax", number(-1, 1))] = 1.0
+
+    @property
+    def has_dynamic_self_komi(self) -> bool:
+        """Whether players search under another komi than the game's."""
+        return self.dynamic_self_komi_bonus_min != 0.0 or self.dynamic_self_komi_bonus_max != 0.0
 
 
 def keys_of(parameters: type[Any]) -> dict[str, Key]:

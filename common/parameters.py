@@ -95,24 +95,8 @@ class MatchConfig:
 # --------------------------------------------------------------------------------------------------------------------
 
 PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
-    "komiAuto": (False,),
-    "handicapProb": (0.0,),
-    "numExtraBlackFixed": (),
-    "handicapCompensateKomiProb": (0.0,),
-    "forkCompensateKomiProb": (0.0,),
-    "sgfCompensateKomiProb": (0.0,),
-    "handicapKomiInterpZeroProb": (0.0,),
-    "sgfKomiInterpZeroProb": (0.0,),
-    "startPosesPolicyInitAreaProp": (0.0,),
-    "compensateAfterPolicyInitProb": (0.0,),
-    "fancyKomiVarying": (False,),
     "estimateLeadProb": (0.0,),
     "sidePositionProb": (0.0,),
-    "earlyForkGameProb": (0.0,),
-    "forkGameProb": (0.0,),
-    "sekiForkHackProb": (0.0,),
-    "handicapAsymmetricPlayoutProb": (0.0,),
-    "normalAsymmetricPlayoutProb": (0.0,),
     "useSearchValueSurprise": (False,),
     "scaleDataWeight": (1.0,),
     "useReanalyze": (False,),
@@ -120,9 +104,11 @@ PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
 """Keys of which only some values can be played, and those values; none: the key has to be left out."""
 
 _MATCH_PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
-    "initGamesWithPolicy": (False,),
     "clearBotBeforeSearch": (False,),
 }
+
+LEAST_UNEVEN_VISITS: Final = 5
+"""Of the side with fewer playouts in an asymmetric game."""
 
 ENGINE_ROOT_OPTIMISM: Final = 0.2
 """Most of rootPolicyOptimism in an engine whose text does not give it (search.md 15)."""
@@ -191,6 +177,8 @@ def parse_selfplay(
         reader.problems += _init_problems(init, data_board_len)
     if search is not None and selfplay is not None:
         reader.problems += _selfplay_problems(search, selfplay)
+        if to_be_played:
+            reader.problems += _asymmetry_problems(search, selfplay)
     reader.finish()
     assert search is not None
     assert init is not None
@@ -224,6 +212,8 @@ def parse_match(
         for name, value in (("drawRandRadius", init.draw_rand_radius), ("noResultStdev", init.no_result_stdev)):
             if value != 0.0:
                 reader.problems.append(f"{name} = {number_text(value)} is for self-play only; KataGo aborts on it here")
+    if match is not None:
+        reader.problems += _match_problems(match)
     reader.finish()
     assert init is not None
     assert match is not None
@@ -485,6 +475,33 @@ def _selfplay_problems(search: SearchParameters, selfplay: SelfplayParameters) -
     ):
         if selfplay.fork_game_min_choices > most:
             problems.append(f"forkGameMinChoices = {selfplay.fork_game_min_choices} is more than {name} = {most}")
+    return problems
+
+
+def _asymmetry_problems(search: SearchParameters, selfplay: SelfplayParameters) -> list[str]:
+    """A side with fewer playouts may get too few for a search."""
+    if max(selfplay.handicap_asymmetric_playout_prob, selfplay.normal_asymmetric_playout_prob) == 0.0:
+        return []
+    visits = [min(search.max_visits, search.max_playouts)]
+    visits += [selfplay.cheap_search_visits] if selfplay.cheap_search_prob > 0 else []
+    visits += [selfplay.reduced_visits_min] if selfplay.reduce_visits else []
+    least = int(min(visits) * 2.0 / (selfplay.max_asymmetric_ratio + 1.0) + 0.5)
+    if least >= LEAST_UNEVEN_VISITS:
+        return []
+    return [
+        f"maxAsymmetricRatio = {number_text(selfplay.max_asymmetric_ratio)} leaves one side {least} of {min(visits)} "
+        f"visits, and KataGo's client stops at fewer than {LEAST_UNEVEN_VISITS}"
+    ]
+
+
+def _match_problems(match: MatchParameters) -> list[str]:
+    problems = []
+    if match.init_games_with_policy and match.policy_init_area_prop == 0.0:
+        problems.append("initGamesWithPolicy = true needs policyInitAreaProp, above 0")
+    if match.dynamic_self_komi_bonus_min > match.dynamic_self_komi_bonus_max:
+        problems.append("dynamicSelfKomiBonusMin is more than dynamicSelfKomiBonusMax")
+    if match.dynamic_self_komi_win_loss_min > match.dynamic_self_komi_win_loss_max:
+        problems.append("dynamicSelfKomiWinLossMin is more than dynamicSelfKomiWinLossMax")
     return problems
 
 

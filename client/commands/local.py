@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -21,9 +21,9 @@ from typing import Final
 import numpy as np
 
 from client.games.folder import GameFolder
-from client.games.orders import FinishedGame, GameOrder
+from client.games.orders import FinishedGame
 from client.games.playing import CACHE_MIB
-from client.games.stream import StreamControl, StreamStats, play_stream
+from client.games.stream import Sink, Source, StreamControl, StreamStats, play_stream
 from client.games.table import GAMES_CACHE
 from client.networks import evaluator_loader
 from client.search.cache import CacheForm, CacheSettings
@@ -48,7 +48,9 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="configuration text, or what it changes in ours",
     )
-    parser.add_argument("--games", type=positive, required=True, metavar="N", help="how many games to play")
+    parser.add_argument(
+        "--games", type=positive, required=True, metavar="N", help="how many games to play, besides forks"
+    )
     parser.add_argument("--seed", type=seed, default=0, metavar="S", help="same seed, same games (default 0)")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for sgfs and tdata")
     parser.add_argument(
@@ -93,7 +95,12 @@ def config_of(path: Path, kind: TextKind) -> str:
     """
     given = read_text(path)
     with explained(path):
-        text, from_base = completed(kind, given)
+        return whole_config(path, given, kind)
+
+
+def whole_config(path: Path, given: str, kind: TextKind) -> str:
+    """The same of a text that was read from ``path``."""
+    text, from_base = completed(kind, given)
     if from_base:
         say(f"{path} gives what differs from {kind}.cfg, which comes with Tengen: {from_base} values are taken from it")
     return text
@@ -123,15 +130,12 @@ def add_precision(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def play_into_folder(
-    orders: Iterable[GameOrder], options: argparse.Namespace, take: Callable[[FinishedGame], None]
-) -> StreamStats:
-    """Play ``orders`` into ``options.output``; ``take`` sees each finished game. Says on stdout how it goes.
+def play_into_folder(source: Source, options: argparse.Namespace, take: Sink) -> StreamStats:
+    """Play the orders of ``source`` into ``options.output``; ``take`` sees each finished game. Says how it goes.
 
     The first SIGINT or SIGTERM finishes the running games, the second stops at once; what is finished is on disk.
     """
     folder = _folder_of(options)
-    waiting = iter(orders)
     stats, control = StreamStats(), StreamControl()
 
     def sink(game: FinishedGame) -> None:
@@ -142,7 +146,7 @@ def play_into_folder(
         try:
             try:
                 play_stream(
-                    lambda: next(waiting, None),
+                    source,
                     sink,
                     games=options.parallel_games,
                     load=evaluator_loader(options.device, options.threads, options.use_fp16),

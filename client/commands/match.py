@@ -213,6 +213,7 @@ def setup_of(options: argparse.Namespace) -> MatchSetup:
     text = config_of(options.config, MATCH.text) if options.config else base_text(MATCH.text)
     with explained(options.config or Path(f"{MATCH.text}.cfg")):
         config = parse_match(text, overrides=",".join(options.override))
+        _check_beginnings(config)
     if len(networks) == 2 and networks[0] == networks[1] and config.bots[0] == config.bots[1]:
         raise ValueError("both players are alike: give two networks, or settings that differ, as in maxVisits1 = 200")
     given = Given(options.size, options.rules, options.komi)
@@ -240,6 +241,19 @@ def _names(networks: list[Network], program: str | None) -> tuple[str, str]:
     first = networks[0].name
     second = networks[1].name if len(networks) == 2 else Path((program or "").split()[0]).name
     return (first, second) if first != second else (f"{first}-A", f"{second}-B")
+
+
+def _check_beginnings(config: MatchConfig) -> None:
+    """Refuse what a text says of beginnings, and of the searchers' komi, that games of this command do not have."""
+    init, match = config.init, config.match
+    for key, is_wanted, instead in (
+        ("komiAuto", init.komi_auto, "give komiMean, or --komi"),
+        ("handicapProb", init.handicap_prob > 0, "give records with stones by --openings"),
+        ("initGamesWithPolicy", match.init_games_with_policy, "give --policy-moves"),
+        ("dynamicSelfKomiBonusMin, dynamicSelfKomiBonusMax", match.has_dynamic_self_komi, "leave them out"),
+    ):
+        if is_wanted:
+            raise ConfigError(f"{key}: not in matches of this command; {instead}")
 
 
 def _check_rules(openings: Openings, config: MatchConfig) -> None:

@@ -24,6 +24,7 @@ from client.processes import begin_child
 from common.precision import Precision
 
 if TYPE_CHECKING:  # the playing code is slow to import and the parent, which imports this module, does not need it
+    from client.contribute.job_orders import JobOrder
     from client.games.orders import FinishedGame, GameOrder
     from nets.evaluation.batch import Evaluator
 
@@ -59,19 +60,21 @@ class Player:
 
     def __init__(self, pipe: Connection, stream: Stream, settings: ChildSettings) -> None:
         from client.contribute.activity import ActivityWatch
+        from client.games.fork_pools import WaitingForks
         from client.games.stream import StreamControl, StreamStats
 
         self._pipe = pipe
         self._stream = stream
         self._settings = settings
         self._spool = Spool(settings.data_directory / "spool")
-        self._orders: deque[GameOrder] = deque()
+        self._orders: deque[JobOrder] = deque()
         self._asked = False
         self._last_progress = 0.0
         self._sending = threading.Lock()
         self._ended = threading.Event()
         self._control = StreamControl()
         self._stats = StreamStats()
+        self._forks = WaitingForks()
         self._activity = ActivityWatch()
 
     def play(self) -> None:
@@ -111,7 +114,10 @@ class Player:
             self._asked = True
             first = self._stats.games == 0 and self._stats.games_running == 0
             self.tell(Want(self._stream.games if first else max(1, self._stream.games // 4)))
-        return self._orders.popleft() if self._orders else None
+        if not self._orders:
+            return None
+        order = self._orders.popleft()
+        return self._forks.put_into(order, order.fork_key) if order.kind.begins_anywhere else order
 
     def _load(self, network: Network, length: int) -> Evaluator:
         stream = self._stream
@@ -127,6 +133,7 @@ class Player:
 
         order = game.order
         assert isinstance(order, JobOrder)
+        self._forks.add(order.fork_key, game)
         if order.kind.gives_rows and game.rows is None:
             self.tell(Discarded("no turn of it became a row", fault=False))
             return

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from client.contribute.messages import Job
 from client.contribute.task_kinds import config_of, kind_of
 from client.games.orders import GameOrder
 from client.networks import Network
+from common import wire
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +18,16 @@ class JobOrder(GameOrder):
     """A game of a job, which says where it goes afterwards."""
 
     job: Job
+
+    @property
+    def positions(self) -> Sequence[wire.StartPosition]:
+        """Those of the job: a fork may go on with a game that began at any of them."""
+        return self.job.task.start_poses
+
+    @property
+    def fork_key(self) -> Hashable:
+        """What an order has in common with that of a game which it may go on with: text, network, run, positions."""
+        return self.config, self.black, self.white, self.length, self.job.task.run.name, self.job.task.start_poses
 
 
 def orders_of(job: Job) -> list[JobOrder]:
@@ -33,6 +45,7 @@ def orders_of(job: Job) -> list[JobOrder]:
                 black=black,
                 white=white,
                 length=job.length,
+                start=job.task.start_poses[number] if number < len(job.task.start_poses) else None,
                 job=job,
             )
         )

@@ -16,6 +16,7 @@ from client.contribute.errors import GameRefusedError, LoginRefusedError, Outage
 from client.contribute.loop import Backoff, Outcome
 from client.contribute.messages import Job
 from client.contribute.task_kinds import config_of, kind_of, networks_of
+from client.games.start_positions import PositionError, check_position
 from common import wire
 from common.config_text import ConfigError
 
@@ -91,9 +92,8 @@ class TaskFetcher:
                 allow_rating_task=True,
             )
         )
-        if task.start_poses:
-            raise OutageError("the task has start positions, which this version cannot play yet")
         run = self.run_of(task)
+        _check_positions(task, run.data_board_len)
         _check_texts(task, games, run.data_board_len)
         files = {name: self._file(network) for name, network in networks_of(task).items()}
         return Job(task, files, games, secrets.randbits(64), run.data_board_len)
@@ -125,6 +125,21 @@ class TaskFetcher:
         if bool(text) != bool(self.trouble):
             self.report(text or "the server gives tasks again")
         self.trouble = text
+
+
+def _check_positions(task: wire.SelfplayTask | wire.RatingTask, length: int) -> None:
+    """See that games can begin at all of the task's positions: one that cannot would end one child after the other.
+
+    Raises:
+        OutageError: one cannot, or the games are not of a kind that begins at positions.
+    """
+    if task.start_poses and not kind_of(task).game.begins_anywhere:
+        raise OutageError(f"the task has start positions, at which games of its kind ({task.kind}) do not begin")
+    try:
+        for position in task.start_poses:
+            check_position(position, length)
+    except PositionError as error:
+        raise OutageError(f"the task's start positions cannot be played: {error}") from error
 
 
 def _check_texts(task: wire.SelfplayTask | wire.RatingTask, games: int, length: int) -> None:

@@ -12,6 +12,7 @@ from common.rows import to_npz
 
 if TYPE_CHECKING:  # slow to import, and the parent has no finished games
     from client.games.orders import FinishedGame
+    from client.games.starts import GivenStart
     from common.audit import GameFacts
 
 
@@ -35,7 +36,7 @@ def upload_parts(game: FinishedGame, job: Job) -> tuple[dict[str, str], dict[str
     """Form fields and files of a finished game's upload."""
     uid = game.facts.uid
     networks = networks_of(job.task)
-    fields: dict[str, Any] = _fields_of(game.facts) | {
+    fields: dict[str, Any] = _fields_of(game.facts, game.order.start) | {
         "run": job.task.run.url,
         "black_network": networks[game.order.black.name].url or "",
         "white_network": networks[game.order.white.name].url or "",
@@ -48,11 +49,16 @@ def upload_parts(game: FinishedGame, job: Job) -> tuple[dict[str, str], dict[str
     return UPLOAD_KINDS[game.order.kind.upload].form(**fields).to_form(), files
 
 
-def _fields_of(facts: GameFacts) -> dict[str, Any]:
-    """What both kinds of upload tell of a game."""
+def _fields_of(facts: GameFacts, start: GivenStart | None) -> dict[str, Any]:
+    """What both kinds of upload tell of a game that began at ``start``."""
     extra: dict[str, Any] = {}
     if facts.draw_white_wins is not None:
         extra["draw_equivalent_wins_for_white"] = facts.draw_white_wins
+    if facts.white_doublings is not None:
+        extra["playout_doubling_advantage"] = abs(facts.white_doublings)
+        extra["playout_doubling_advantage_pla"] = _favoured(facts.white_doublings)
+    if isinstance(start, wire.StartPosition) and start.metadata is not None:
+        extra["pos_metadata"] = start.metadata
     return {
         "board_size_x": facts.x_size,
         "board_size_y": facts.y_size,
@@ -67,3 +73,10 @@ def _fields_of(facts: GameFacts) -> dict[str, Any]:
         "game_length": facts.game_length,
         "kg_game_uid": facts.uid,
     }
+
+
+def _favoured(white_doublings: float) -> str:
+    """Who has more playouts, as the form spells it."""
+    if white_doublings == 0.0:
+        return "Empty"
+    return "White" if white_doublings > 0.0 else "Black"

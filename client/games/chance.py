@@ -20,14 +20,19 @@ class Draw(IntEnum):
     """What is drawn; the turn is 0 where a whole game is meant."""
 
     SETUP = 0
-    """Name, board, rules, komi, utilities, length of the opening, and whether the game stops early."""
+    """All of a game's beginning (`client.games.beginning`)."""
     LIMITS = 1
     """How a turn is searched."""
-    OPENING_MOVE = 2
     ROWS = 3
     """Copies of rows, and what differs between them."""
     SYMMETRIES = 4
     """In which symmetry the nets see each position."""
+    FORKS = 5
+    """What goes on from a finished game, and the seeds of that."""
+    SEKI = 6
+    """Whether a new game goes on near the end of another."""
+    POSITION = 7
+    """At which position of a file a new game begins."""
     SEARCH = 16
     """And on: the seeds of searches, one stream for each `Purpose`."""
 
@@ -46,6 +51,11 @@ def generator(seed: int, turn: int, draw: Draw) -> np.random.Generator:
 def search_seed(seed: int, turn: int, purpose: Purpose) -> int:
     """The seed of a turn's search for ``purpose``, 64 bits."""
     return int(search_bits(np.uint64(seed), turn, int(purpose)))
+
+
+def fork_seed(seed: int, number: int) -> int:
+    """The seed of the fork ``number``, from 0, of the game of ``seed``; 63 bits."""
+    return int(draw_bits(np.uint64(seed), number + 1, int(Draw.FORKS))) >> 1
 
 
 def symmetry_salt(seed: int) -> int:

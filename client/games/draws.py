@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-KOMI_MARGIN: Final = 20
-"""Komi is kept within the board's area plus this many points."""
+from common.go.rules import KOMI_MARGIN
+
 NO_RESULT_BOUND: Final = 3.0
 KOMI_BOUND: Final = 3.0
 UNIFORM_OPENING_PROB: Final = 0.0002
@@ -80,10 +80,20 @@ def komi_stdev(
     return stdev * math.sqrt(area) / REFERENCE_LENGTH
 
 
-def komi_with_noise(base: float, stdev: float, area: int, random: np.random.Generator, *, allow_integer: bool) -> float:
-    """Komi in half points around ``base`` (selfplay.md 4, setKomiWithNoise)."""
-    noise = stdev * truncated_normal(random, KOMI_BOUND) if stdev > 0 else 0.0
-    komi = clip_komi(round_to_half(base + noise, random), area)
+def komi_with_noise(
+    base: float,
+    stdev: float,
+    area: int,
+    random: np.random.Generator,
+    *,
+    allow_integer: bool,
+    pulled_to_zero: bool = False,
+) -> float:
+    """Komi in half points around ``base``, or a share of that if it is pulled (selfplay.md 4, setKomiWithNoise)."""
+    noisy = base + (stdev * truncated_normal(random, KOMI_BOUND) if stdev > 0 else 0.0)
+    if pulled_to_zero:
+        noisy *= random.random()
+    komi = clip_komi(round_to_half(noisy, random), area)
     if not allow_integer and komi.is_integer():
         komi += 0.5 if coin(random, 0.5) else -0.5
     return komi
@@ -99,6 +109,11 @@ def round_to_half(komi: float, random: np.random.Generator) -> float:
 def clip_komi(komi: float, area: int) -> float:
     """``komi`` within ±(area + 20)."""
     return min(max(komi, -float(area + KOMI_MARGIN)), float(area + KOMI_MARGIN))
+
+
+def nearest_komi(komi: float, area: int) -> float:
+    """The half-integer next to ``komi`` that a game of this size may have."""
+    return clip_komi(math.floor(2.0 * komi + 0.5) / 2.0, area)
 
 
 def no_result_utility(base: float, stdev: float, random: np.random.Generator) -> float:
@@ -140,7 +155,12 @@ def opening_position(policy: npt.NDArray[np.floating], temperature: float, rando
     legal = policy >= 0
     if coin(random, UNIFORM_OPENING_PROB):
         return draw_index(legal.astype(np.float64), random)
-    chances = np.where(legal, policy, 0.0).astype(np.float64)
+    return policy_position(policy, temperature, random)
+
+
+def policy_position(policy: npt.NDArray[np.floating], temperature: float, random: np.random.Generator) -> int:
+    """An index into ``policy``, by its power 1 / temperature; entries that are not above 0 are left out."""
+    chances = np.maximum(policy, 0.0).astype(np.float64)
     chances /= chances.max()
     if temperature != 1.0:
         chances = chances ** (1.0 / temperature)

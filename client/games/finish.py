@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from client.games.draft import Draft
+from client.games.inquiries import Inquirer
 from client.games.orders import FinishedGame, GameOrder
 from client.games.played import PlayedGame
+from client.games.playing import Script
 from client.games.recorder import make_rows, root_values, value_sequence, weigh, written_turns
 from common.audit import UNFINISHED, GameFacts
 from common.go.points import EMPTY, PASS, WHITE, x_of, y_of
@@ -24,8 +26,6 @@ from common.replay import Ending, Replay, ending, replay
 from common.rows import Rows
 from common.sgf import write
 from common.sgf_record import GameRecord, Move, MoveValues, StartInfo
-
-GAME_TYPE: Final = "normal"
 
 
 @dataclass(frozen=True)
@@ -44,21 +44,45 @@ def finish_selfplay(
     state: State,
     played: PlayedGame,
     parameters: SelfplayParameters,
+    inquirer: Inquirer,
     random: np.random.Generator,
-) -> FinishedGame:
-    """SGF, rows and facts of a game of self-play that came to ``state``."""
+) -> Script[FinishedGame]:
+    """SGF, rows and facts of a game of self-play that came to ``state``; ``inquirer`` asks its net."""
     end = ending(state, order.length)
     values = value_sequence(played, end)
     weighing = weigh(played, values, parameters, random)
     turns = written_turns(played, weighing.copies)
+    if played.provenance.white_doublings:
+        played = yield from _without_doublings(played, turns, inquirer)
     replayed = replay(
-        played.start, played.colours, played.points, length=order.length, view=played.view, encoded_turns=turns
+        played.start,
+        played.colours,
+        played.points,
+        length=order.length,
+        view=played.view,
+        encoded_turns=turns,
+        white_doublings=played.provenance.white_doublings,
     )
     rows = make_rows(played, replayed, end, values, weighing.copies, random) if len(turns) else None
     result = _result(end, stopped=played.hit_move_limit)
     comments = _comments(values[:-1], played.turns.found["visits"], weighing.unrounded.tolist())
     record = _record(order, played, replayed, comments, result)
-    return FinishedGame(order, _facts(order, record, result, played, rows), write(record), rows, result.leader)
+    facts = _facts(order, record, result, rows, played)
+    return FinishedGame(order, facts, write(record), rows, result.leader)
+
+
+def _without_doublings(played: PlayedGame, turns: npt.NDArray[np.intp], inquirer: Inquirer) -> Script[PlayedGame]:
+    """An asymmetric game with what the net says at ``turns`` of their positions if nobody tells it of doublings."""
+    found = played.turns.found.copy()
+    draft = Draft(played.start, played.view)
+    wanted = set(turns.tolist())
+    for turn, point in enumerate(played.points.tolist()):
+        if turn in wanted:
+            result = yield from inquirer.raw(draft.state, draft.history)
+            found[turn - played.first_turn]["raw"] = tuple(result.raw)
+            found[turn - played.first_turn]["raw_policy_entropy"] = result.raw_policy_entropy
+        draft.play(point)
+    return replace(played, turns=replace(played.turns, found=found))
 
 
 def finish_match(order: GameOrder, state: State, played: PlayedGame, resigned_by: int) -> FinishedGame:
@@ -121,10 +145,25 @@ def _record(
         moves=moves[:-1] if result.resigned else moves,
         result=result.text,
         resignation=comments[-1] if result.resigned else None,
-        info=StartInfo(start_turn=first, game_hash=_hash_text(played.hash_words), game_type=GAME_TYPE),
+        stones=tuple((colour, x_of(point), y_of(point)) for colour, point in sorted(start.stones)),
+        info=_start_info(played),
         beginner=start.to_move,
     )
     return replace(record, handicap=record.counted_handicap())
+
+
+def _start_info(played: PlayedGame) -> StartInfo:
+    """The root comment's facts."""
+    start, provenance = played.start, played.provenance
+    return StartInfo(
+        start_turn=played.first_turn,
+        first_turn=start.first_turn,
+        game_hash=_hash_text(played.hash_words),
+        game_type=provenance.game_type,
+        began_in_phase=start.phase,
+        used_initial_position=provenance.used_initial_position,
+        white_doublings=provenance.white_doublings or None,
+    )
 
 
 def _move(colour: int, point: int, values: MoveValues | None, replayed: Replay, turn: int) -> Move:
@@ -141,15 +180,16 @@ def _hash_text(words: tuple[int, int]) -> str:
 
 
 def _facts(
-    order: GameOrder, record: GameRecord, result: _Result, played: PlayedGame | None, rows: Rows | None
+    order: GameOrder, record: GameRecord, result: _Result, rows: Rows | None, played: PlayedGame | None
 ) -> GameFacts:
+    """What the form tells; ``played`` of self-play alone."""
     assert record.info is not None
     return GameFacts(
         x_size=record.x_size,
         y_size=record.y_size,
         rules=record.rules,
         handicap=record.handicap,
-        game_type=GAME_TYPE,
+        game_type=record.info.game_type,
         winner=result.winner,
         score=result.white_score,
         resigned=result.resigned,
@@ -160,4 +200,5 @@ def _facts(
         length=order.length,
         num_training_rows=0 if rows is None else rows.count,
         draw_white_wins=None if played is None else played.view.draw_white_wins,
+        white_doublings=None if played is None else played.provenance.white_doublings,
     )

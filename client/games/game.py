@@ -8,6 +8,7 @@ Knows the rules only through the kernels of `common.go`. Which move is played, a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from client.games.chance import symmetry_salt
+from client.games.starts import PLAIN, Provenance
 from client.search.mirror import mirroring_player
 from common.go import play, scoring
 from common.go.passalive import AREA_SCRATCH
 from common.go.points import NUM_POINTS, opponent
-from common.go.start import GameStart, PlayerView, start_position
-from common.go.state import HISTORY, STATE
+from common.go.start import GameStart, PlayerView, Stone
+from common.go.state import HISTORY, STATE, History, State
 from common.kernels import njit
 from common.replay import MAX_TURNS
 
@@ -39,12 +41,14 @@ def game_dtype(*fields: tuple[Any, ...]) -> np.dtype[np.void]:
         ("awaits", np.bool_),  # a turn's search has been ordered
         ("max_searched_moves", np.int32),  # the game is stopped after so many
         ("turn", np.int32),  # moves played so far
-        ("first_searched_turn", np.int32),  # those before it are of the opening
+        ("first_searched_turn", np.int32),  # those before it are of the beginning
+        ("first_turn", np.int32),  # number of turn 0, where the record starts in mid-game
         ("colours", np.int8, MAX_TURNS),  # who moved, at turns below ``turn``
         ("points", np.int16, MAX_TURNS),  # what was played there
         ("win_losses", np.float64, MAX_TURNS),  # win minus loss of White by the searches, from first_searched_turn on
     ]
-    return np.dtype([*common, *fields], align=True)
+    # The kind's own come first: numba takes a record that only has more at its end for another one's subtype.
+    return np.dtype([*fields, *common], align=True)
 
 
 def new_records(capacity: int, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
@@ -63,6 +67,7 @@ class Notes:
 
     start: GameStart
     view: PlayerView
+    provenance: Provenance = PLAIN
 
 
 class AliveScratch(NamedTuple):
@@ -79,26 +84,33 @@ def new_alive_scratch() -> AliveScratch:
 
 def begin_game(
     game: Game,
-    start: GameStart,
-    view: PlayerView,
+    state: State,
+    history: History,
+    moves: Sequence[Stone] = (),
     *,
     seed: int,
     hash_words: tuple[int, int],
     max_searched_moves: int,
+    first_turn: int = 0,
 ) -> None:
     """Set the fields that all games have, whatever the record held before.
 
     Args:
         game: changed in place.
-        start: the game before its first move.
-        view: what its player sees in its own way.
+        state: the position at the first searched turn, copied.
+        history: its HISTORY, copied.
+        moves: ``(colour, point)`` of those before that.
         seed: of all that is drawn, below 2^64.
         hash_words: two 64-bit words that name the game.
         max_searched_moves: the game is stopped after so many moves from its first searched turn on.
+        first_turn: number of the turn before all moves, where earlier ones are not known.
     """
-    game["state"], game["history"] = start_position(start, view)
+    game["state"], game["history"] = state, history
     game["seed"], game["hash_words"], game["max_searched_moves"] = seed, hash_words, max_searched_moves
-    game["turn"] = game["first_searched_turn"] = 0
+    game["turn"] = game["first_searched_turn"] = len(moves)
+    game["colours"][: len(moves)] = [colour for colour, _ in moves]
+    game["points"][: len(moves)] = [point for _, point in moves]
+    game["first_turn"] = first_turn
     game["symmetry_salt"], game["awaits"] = symmetry_salt(seed), False
 
 

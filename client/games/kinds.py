@@ -5,14 +5,16 @@ Whoever reads texts needs none of what plays, which is slow to import: it is imp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from common.parameters import MatchConfig, SelfplayConfig, TextKind, parse_match, parse_selfplay
+from common.wire import StartPosition
 
 if TYPE_CHECKING:
-    from client.games.orders import FinishedGame
+    from client.games.orders import FinishedGame, GameOrder
     from client.games.playing import Games
     from common.audit_report import Findings
     from nets.evaluation.batch import Evaluator
@@ -30,12 +32,14 @@ class GameKind(Generic[_Config]):
     seats: int
     """1: Black's network plays both sides; 2: Black's and White's play."""
     gives_rows: bool
+    begins_anywhere: bool
+    """Games may begin at positions that a job gives, and go on with finished ones."""
     upload: str
     """Which of the two kinds of games the wire knows it is: ``training`` or ``rating``."""
     parse: Callable[[str, int], _Config]
     """A configuration from its text, for tensors of an edge; `common.config_text.ConfigError`: it cannot be played."""
-    max_visits: Callable[[_Config], int]
-    """Of the largest search."""
+    max_visits: Callable[[_Config, GameOrder], int]
+    """Of the largest search of a game."""
     make_games: Callable[[_Config, Sequence[Evaluator], int], Games]
     """Room for so many games at once, with the evaluators of the networks that play in them."""
     audit: Callable[[FinishedGame], Findings]
@@ -46,8 +50,13 @@ def _parse_selfplay(text: str, length: int) -> SelfplayConfig:
     return parse_selfplay(text, data_board_len=length)
 
 
-def _selfplay_visits(config: SelfplayConfig) -> int:
-    return config.search.max_visits
+def _selfplay_visits(config: SelfplayConfig, order: GameOrder) -> int:
+    from client.games.asymmetry import most_share
+    from client.games.selfplay_turns import HINT_VISITS
+
+    hinted = isinstance(order.start, StartPosition) and order.start.hint is not None
+    turn = config.search.max_visits * (HINT_VISITS if hinted else 1)
+    return max(math.ceil(turn * most_share(config.selfplay)), config.selfplay.compensate_komi_visits)
 
 
 def _selfplay_games(config: SelfplayConfig, evaluators: Sequence[Evaluator], capacity: int) -> Games:
@@ -61,15 +70,22 @@ def _audit_selfplay(game: FinishedGame) -> Findings:
     from common.audit import audit_training_game
 
     assert game.rows is not None
-    return audit_training_game(game.sgf, game.rows, game.facts, parse_selfplay(game.order.config))
+    config = parse_selfplay(game.order.config)
+    return audit_training_game(game.sgf, game.rows, game.facts, config, positions=game.order.positions)
 
 
 def _parse_match(text: str, length: int) -> MatchConfig:
     return parse_match(text, data_board_len=length)
 
 
-def _match_visits(config: MatchConfig) -> int:
-    return max(bot.max_visits for bot in config.bots)
+def _match_visits(config: MatchConfig, order: GameOrder) -> int:
+    init, match, turn = config.init, config.match, max(bot.max_visits for bot in config.bots)
+    is_made_fair = (
+        init.komi_auto
+        or (init.handicap_prob > 0 and init.handicap_compensate_komi_prob > 0)
+        or (match.init_games_with_policy and match.compensate_after_policy_init_prob > 0)
+    )
+    return max(turn, match.compensate_komi_visits) if is_made_fair else turn
 
 
 def _match_games(config: MatchConfig, evaluators: Sequence[Evaluator], capacity: int) -> Games:
@@ -89,6 +105,7 @@ SELFPLAY: Final = GameKind(
     text="selfplay",
     seats=1,
     gives_rows=True,
+    begins_anywhere=True,
     upload="training",
     parse=_parse_selfplay,
     max_visits=_selfplay_visits,
@@ -100,6 +117,7 @@ MATCH: Final = GameKind(
     text="gating",
     seats=2,
     gives_rows=False,
+    begins_anywhere=False,
     upload="rating",
     parse=_parse_match,
     max_visits=_match_visits,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from client.games.beginning import Plan, begin
 from client.games.finish import finish_match
-from client.games.game import Notes, new_alive_scratch, new_records
-from client.games.match_turns import BLACK_SEAT, MATCH_GAME, options_of, play_turns
+from client.games.game import Notes, begin_game, new_alive_scratch, new_records
+from client.games.match_turns import MATCH_GAME, options_of, play_turns
 from client.games.orders import FinishedGame, GameOrder
 from client.games.played import new_turn_notes, played_game, with_more_room
 from client.games.playing import Script
-from client.games.setup import begin_drawn_game
 from client.search.turns import Slots, new_turns
 from common.go.points import EMPTY
 from common.parameters import MatchConfig
@@ -35,24 +35,32 @@ class MatchGames:
         self.turn_notes = new_turn_notes(capacity, length, policies=False)
         self.turns = new_turns(self.records["state"], self.records["history"], length)
         self._config = config
+        self._length = length
         self._options = options_of(config)
         self._scratch = new_alive_scratch()
         self._over = np.zeros(capacity, np.int32)
 
     def begin(self, slot: int, order: GameOrder) -> Script[None]:
-        """Set a game up from its seed."""
+        """Begin a game by its seed."""
         config, game = self._config, self.records[slot]
-        setup, view, _ = begin_drawn_game(
+        plan = Plan(
+            init=config.init,
+            searches=tuple(config.bots[bot] for bot in order.bots),
+            runner=config.match,
+            length=self._length,
+        )
+        begun = yield from begin(plan, order.seed, order.start)
+        begin_game(
             game,
-            config.init,
-            config.bots[order.bots[BLACK_SEAT]],
-            None,
+            begun.state,
+            begun.history,
+            begun.moves,
             seed=order.seed,
+            hash_words=begun.hash_words,
             max_searched_moves=config.match.max_moves_per_game,
         )
-        game["bots"], game["resigned_by"] = order.bots, EMPTY
-        self.notes[slot] = Notes(setup.start, view)
-        yield from ()
+        game["bots"], game["resigned_by"], game["komi_bonus"] = order.bots, EMPTY, 0.0
+        self.notes[slot] = Notes(begun.start, begun.view, begun.provenance)
 
     def go_on(self, slots: Slots) -> list[int]:
         """Take the turns' moves, and order the searches of the players to move; a player may resign with a move."""

@@ -41,6 +41,7 @@ _NO_WEIGHT: Final = 0.0
 MATCH_GAME: Final = game_dtype(
     ("bots", np.int32, 2),  # by seat, which of the configuration
     ("resigned_by", np.int8),  # a colour; EMPTY: nobody
+    ("komi_bonus", np.float64, 2),  # by seat, points that its searches count in its favour
 )
 
 
@@ -54,6 +55,10 @@ class MatchOptions(NamedTuple):
     allow_resignation: bool
     resign_threshold: float  # of winLoss
     resign_turns: int  # that have to lie beyond it
+    komi_bonus_min: float  # points; what a side's searches count in its favour is between these
+    komi_bonus_max: float
+    komi_win_loss_min: float  # below, a side counts more; the side's view
+    komi_win_loss_max: float  # above, less
 
 
 def options_of(config: MatchConfig) -> MatchOptions:
@@ -69,6 +74,10 @@ def options_of(config: MatchConfig) -> MatchOptions:
         allow_resignation=config.match.allow_resignation,
         resign_threshold=config.match.resign_threshold,
         resign_turns=config.match.resign_consec_turns,
+        komi_bonus_min=config.match.dynamic_self_komi_bonus_min,
+        komi_bonus_max=config.match.dynamic_self_komi_bonus_max,
+        komi_win_loss_min=config.match.dynamic_self_komi_win_loss_min,
+        komi_win_loss_max=config.match.dynamic_self_komi_win_loss_max,
     )
 
 
@@ -128,6 +137,27 @@ def _resigns(game: np.void, white_moved: bool, options: MatchOptions) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def _change_komi_bonus(game: np.void, seat: int, options: MatchOptions) -> bool:
+    """Move what a side's searches count in its favour by half a point, as its own last search says (selfplay.md 9).
+
+    Returns whether it is another than in that search, whose tree then does not fit.
+    """
+    before = game["komi_bonus"][seat]
+    bonus = before
+    turn: Any = np.int64(game["turn"])
+    if turn - game["first_searched_turn"] >= 2:
+        win_loss = game["win_losses"][turn - 2]
+        own = win_loss if seat == WHITE_SEAT else -win_loss
+        if own < options.komi_win_loss_min:
+            bonus += 0.5
+        if own > options.komi_win_loss_max:
+            bonus -= 0.5
+    bonus = min(max(bonus, options.komi_bonus_min), options.komi_bonus_max)
+    game["komi_bonus"][seat] = bonus
+    return bool(bonus != before)
+
+
+@njit(cache=True, nogil=True)
 def _order_search(games: npt.NDArray[np.void], slot: int, turns: Turns, options: MatchOptions) -> None:
     """The search of the player to move, in its own tree."""
     game = games[slot]
@@ -140,7 +170,11 @@ def _order_search(games: npt.NDArray[np.void], slot: int, turns: Turns, options:
     order = turns.orders[slot]
     order["begins"] = True
     order["seat"] = seat
-    order["keep_tree"] = True
+    order["keep_tree"] = not _change_komi_bonus(game, seat, options)
+    bonus = game["komi_bonus"][seat]
+    order["komi_bonus"] = bonus if seat == WHITE_SEAT else -bonus
+    order["first_turn"] = game["first_turn"]
+    order["hint"] = NO_POINT
     order["symmetry_salt"] = game["symmetry_salt"]
     order["seed"] = search_bits(game["seed"], turn, _TURN)
     order["visits"] = options.visits[bot]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from client.games.starts import Fork, GivenStart
 from client.networks import Network
 from common.audit import GameFacts
 from common.rows import Rows
+from common.wire import StartPosition
 
 if TYPE_CHECKING:  # the table of kinds names what plays, and that knows orders
     from client.games.kinds import GameKind
@@ -27,6 +30,12 @@ class GameOrder:
     white: Network
     length: int  # edge of the tensors of the rows
     bots: tuple[int, int] = (0, 1)  # match: which bot of the configuration is Black, which White
+    start: GivenStart | None = None  # where it begins; None: on the empty board
+
+    @property
+    def positions(self) -> Sequence[StartPosition]:
+        """Where games of the same origin may begin besides, for the audit."""
+        return (self.start,) if isinstance(self.start, StartPosition) else ()
 
 
 @dataclass(frozen=True)
@@ -38,3 +47,5 @@ class FinishedGame:
     sgf: str  # one line
     rows: Rows | None  # None for match games, and for self-play of which no turn became a row
     leader: str  # who won, or is ahead where the move limit stopped the game: B, W, 0 for a draw, - for none
+    forks: tuple[Fork, ...] = ()  # games to be played besides, which go on from it (`client.games.fork_pools`)
+    seki_forks: tuple[Fork, ...] = ()  # games of which some are to be played

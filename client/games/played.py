@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from client.games.game import Game, Notes, hit_move_limit
+from client.games.starts import Provenance
 from client.search.turns import CHILD, FOUND, Turns
 from common.go.start import GameStart, PlayerView
 from common.kernels import njit
@@ -136,9 +137,10 @@ class PlayedGame:
 
     start: GameStart
     view: PlayerView
+    provenance: Provenance
     colours: npt.NDArray[np.int8]  # [n]
     points: npt.NDArray[np.int16]  # [n]
-    first_turn: int  # moves of the opening; turn t of ``turns`` is the search before move first_turn + t
+    first_turn: int  # moves of the beginning; turn t of ``turns`` is the search before move first_turn + t
     turns: PlayedTurns
     hash_words: tuple[int, int]
     hit_move_limit: bool
@@ -151,6 +153,7 @@ def played_game(game: Game, notes: Notes, turn_notes: TurnNotes, slot: int) -> P
     return PlayedGame(
         start=notes.start,
         view=notes.view,
+        provenance=notes.provenance,
         colours=game["colours"][:turn],
         points=game["points"][:turn],
         first_turn=first,

@@ -32,8 +32,8 @@ CACHE_MIB: Final = 256
 class Purpose(IntEnum):
     """What a search in a game is for."""
 
-    OPENING = 0
-    """The raw policy, from which a move of the opening is drawn."""
+    BESIDE_TURNS = 0
+    """What a script asks: the raw policy, the fair komi, the net's word on a fork."""
     WARM_UP = 1
     """Fixes the score centre before a turn is searched with altered visits; no move follows."""
     TURN = 2

@@ -35,6 +35,7 @@ from common.rows import (
     ValueTarget,
     hash_columns,
 )
+from common.sgf_record import GAME_TYPES
 
 MAX_Q_VISITS: Final = 32000
 HISTORY_KEPT_PROB: Final = 0.98
@@ -78,7 +79,10 @@ def value_sequence(game: PlayedGame, end: Ending) -> Floats:
         draw_white_wins=game.view.draw_white_wins,
         result_is_integer=rules.result_is_integer,
     )
-    return np.concatenate([root_values(game.turns.found), outcome[np.newaxis]])
+    values = np.concatenate([root_values(game.turns.found), outcome[np.newaxis]])
+    if game.provenance.hint is not None:  # the moves that it forced say too much of it
+        values[0] = values[min(1, len(values) - 1)]
+    return values
 
 
 def weigh(game: PlayedGame, values: Floats, parameters: SelfplayParameters, random: np.random.Generator) -> Weighing:
@@ -175,7 +179,7 @@ def _fill_facts(
     """Columns 25-68: weights, what the search and the raw net said, and facts of the game."""
     turns = written + game.first_turn
     has_outcome = float(not end.is_no_result)
-    columns[:, GlobalTarget.ROW_WEIGHT] = 1.0
+    columns[:, GlobalTarget.ROW_WEIGHT] = game.provenance.training_weight
     columns[:, GlobalTarget.POLICY_WEIGHT] = 1.0
     columns[:, GlobalTarget.OUTCOME_WEIGHT] = has_outcome
     columns[:, GlobalTarget.REPLY_WEIGHT] = written + 1 < game.turns.count
@@ -196,6 +200,9 @@ def _fill_facts(
     columns[:, GlobalTarget.TURN] = turns
     columns[:, GlobalTarget.HIT_MOVE_LIMIT] = game.hit_move_limit
     columns[:, GlobalTarget.START_TURN] = game.first_turn
+    columns[:, GlobalTarget.EXTRA_BLACK_MOVES] = game.provenance.extra_black
+    columns[:, GlobalTarget.GAME_KIND] = GAME_TYPES.index(game.provenance.game_type)
+    columns[:, GlobalTarget.INITIAL_TURN_NUMBER] = game.start.first_turn
     columns[:, GlobalTarget.BONUS_TO_COME] = bonuses_to_come(replayed, end, turns)
     columns[:, GlobalTarget.FINISHED_NORMALLY] = not game.hit_move_limit
     columns[:, GlobalTarget.DATA_FORMAT_VERSION] = DATA_FORMAT_VERSION

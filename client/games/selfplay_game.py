@@ -1,32 +1,28 @@
 """Games of self-play with one network: how they begin, and what is made of them at the end.
 
 The turns between are in `client.games.selfplay_turns`; what they say becomes rows in `client.games.recorder`.
-Specification: selfplay.md 2 to 5.
+Specification: selfplay.md 1.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
-from client.games import draws
-from client.games.chance import Draw, generator, search_seed
+from client.games.beginning import Plan, begin
+from client.games.chance import Draw, generator
 from client.games.finish import finish_selfplay
-from client.games.game import Game, Notes, is_over, new_alive_scratch, new_records, play_move
+from client.games.forks import ForkSource, forks_of
+from client.games.game import Notes, begin_game, new_alive_scratch, new_records
+from client.games.inquiries import Inquirer
 from client.games.orders import FinishedGame, GameOrder
-from client.games.played import new_turn_notes, played_game, with_more_room
-from client.games.playing import Purpose, Script, SearchOrder
-from client.games.selfplay_turns import SELFPLAY_GAME, options_of, play_turns
-from client.games.setup import begin_drawn_game
-from client.search.parameters import to_record, without_exploration
+from client.games.played import PlayedGame, new_turn_notes, played_game, with_more_room
+from client.games.playing import Script
+from client.games.selfplay_turns import SELFPLAY_GAME, options_of, play_turns, set_up_turns
 from client.search.turns import Slots, new_turns
-from common.go.points import point_of
 from common.parameters import SelfplayConfig
-
-EARLY_END_PROB: Final = 0.98
-"""Share of games that stop as soon as everything is pass-alive."""
+from common.replay import ending
 
 
 class SelfplayGames:
@@ -46,36 +42,38 @@ class SelfplayGames:
         self.turns = new_turns(self.records["state"], self.records["history"], length)
         self._config = config
         self._options = options_of(config)
-        self._length = length
-        self._pass_alive_suicide = pass_alive_suicide
+        self._plan = Plan(
+            init=config.init,
+            searches=(config.search,),
+            runner=config.selfplay,
+            length=length,
+            pass_alive_suicide=pass_alive_suicide,
+        )
         self._scratch = new_alive_scratch()
         self._over = np.zeros(capacity, np.int32)
 
     def begin(self, slot: int, order: GameOrder) -> Script[None]:
-        """Set a game up from its seed, and play its opening from the raw policy."""
+        """Begin a game by its seed, where the order says or on the empty board."""
         config, game = self._config, self.records[slot]
-        setup, view, random = begin_drawn_game(
+        plan = replace(self._plan, knows_nothing=order.black.path is None)
+        begun = yield from begin(plan, order.seed, order.start)
+        begin_game(
             game,
-            config.init,
-            config.search,
-            config.selfplay,
+            begun.state,
+            begun.history,
+            begun.moves,
             seed=order.seed,
+            hash_words=begun.hash_words,
             max_searched_moves=config.selfplay.max_moves_per_game,
-            pass_alive_suicide=self._pass_alive_suicide,
+            first_turn=begun.start.first_turn,
         )
         search = replace(
             config.search,
-            no_result_utility_for_white=setup.no_result_utility,
-            draw_equivalent_wins_for_white=setup.draw_white_wins,
+            no_result_utility_for_white=begun.no_result_utility,
+            draw_equivalent_wins_for_white=begun.view.draw_white_wins,
         )
-        game["stops_early"] = draws.coin(random, EARLY_END_PROB)
-        game["full_search"] = to_record(search)
-        game["cheap_search"] = to_record(without_exploration(search))
-        self.notes[slot] = Notes(setup.start, view)
-        while game["turn"] < setup.opening_moves and not is_over(game):
-            found = yield _opening_search(game)
-            play_move(game, self._opening_move(game, found.raw_policy))
-        game["first_searched_turn"] = game["turn"]
+        set_up_turns(game, search, begun.provenance, stops_early=begun.stops_early)
+        self.notes[slot] = Notes(begun.start, begun.view, begun.provenance)
 
     def go_on(self, slots: Slots) -> list[int]:
         """Take the turns' moves, and order the searches of the next."""
@@ -86,26 +84,26 @@ class SelfplayGames:
         return over
 
     def end(self, slot: int, order: GameOrder) -> Script[FinishedGame]:
-        """SGF, rows and facts of a game."""
+        """SGF, rows and facts of a game, and what goes on from it."""
         game, random = self.records[slot], generator(order.seed, 0, Draw.ROWS)
         played = played_game(game, self.notes.pop(slot), self.turn_notes, slot)
-        yield from ()
-        return finish_selfplay(order, game["state"], played, self._config.selfplay, random)
+        inquirer = Inquirer(
+            order.seed, self._plan.searches, self._config.selfplay.compensate_komi_visits, is_after=True
+        )
+        finished = yield from finish_selfplay(order, game["state"], played, self._config.selfplay, inquirer, random)
+        end = None if played.hit_move_limit else ending(game["state"], order.length)
+        forks = yield from forks_of(_source_of(played), end, self._config, order.seed, inquirer, order.length)
+        return replace(finished, forks=forks.plain, seki_forks=forks.seki)
 
-    def _opening_move(self, game: Game, policy: np.ndarray[tuple[int], np.dtype[np.float32]]) -> int:
-        temperature = self._config.selfplay.policy_init_area_temperature
-        random = generator(int(game["seed"]), int(game["turn"]), Draw.OPENING_MOVE)
-        return int(point_of(draws.opening_position(policy, temperature, random), self._length))
 
-
-def _opening_search(game: Game) -> SearchOrder:
-    """The raw policy of the present position."""
-    return SearchOrder(
-        seat=0,
-        state=game["state"],
-        history=game["history"],
-        parameters=game["cheap_search"],
-        visits=1,
-        seed=search_seed(game["seed"], game["turn"], Purpose.OPENING),
-        symmetry_salt=int(game["symmetry_salt"]),
+def _source_of(played: PlayedGame) -> ForkSource:
+    """A finished game, as forks see it."""
+    return ForkSource(
+        start=played.start,
+        pass_alive_suicide=played.view.pass_alive_suicide,
+        moves=tuple(zip(played.colours.tolist(), played.points.tolist(), strict=True)),
+        first_turn=played.first_turn,
+        hint=played.provenance.hint,
+        is_seki_fork=played.provenance.is_seki_fork,
+        training_weight=played.provenance.training_weight,
     )

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from client.games.asymmetry import told_of_doublings, visits_of
 from client.games.chance import Draw, coin, search_bits
 from client.games.decided import reduced_search
 from client.games.game import (
@@ -22,16 +23,22 @@ from client.games.game import (
 )
 from client.games.played import TurnNotes, keep_turn
 from client.games.playing import Purpose
-from client.search.parameters import SEARCH_PARAMETERS
+from client.games.starts import Provenance
+from client.search.parameters import SEARCH_PARAMETERS, to_record, without_exploration
 from client.search.turns import Slots, Turns
 from client.search.values import WIN_LOSS
 from common.go.points import EMPTY, NO_POINT
 from common.kernels import njit
 from common.parameter_classes import FOREVER, UNLIMITED
-from common.parameters import SelfplayConfig
+from common.parameters import SearchParameters, SelfplayConfig
 
 WARM_UP_VISITS: Final = 10
 """Visits of the search that fixes the score centre before one whose visits were altered."""
+
+HINT_VISITS: Final = 4
+"""The turn of a hint has so many times the visits of a full search."""
+_HINT_TURNS: Final = 6
+"""In so many turns from a hint on, cheap searches are half as frequent."""
 
 _WARM_UP: Final = int(Purpose.WARM_UP)
 _TURN: Final = int(Purpose.TURN)
@@ -39,6 +46,9 @@ _LIMITS: Final = int(Draw.LIMITS)
 
 SELFPLAY_GAME: Final = game_dtype(
     ("stops_early", np.bool_),  # as soon as everything is pass-alive
+    ("white_doublings", np.float64),  # of playouts
+    ("hint", np.int16),  # point that the first search looks at, or NO_POINT
+    ("is_near_hint", np.bool_),  # the first turns are searched in full more often
     ("full_search", SEARCH_PARAMETERS),
     ("cheap_search", SEARCH_PARAMETERS),
     # -- the search that was ordered last --
@@ -47,6 +57,24 @@ SELFPLAY_GAME: Final = game_dtype(
     ("weight", np.float64),
     ("is_cheap", np.bool_),  # no exploration, and the tree is kept
 )
+
+
+def set_up_turns(game: np.void, search: SearchParameters, provenance: Provenance, *, stops_early: bool) -> None:
+    """Set the fields of a begun game's record that its turns read.
+
+    Args:
+        game: a SELFPLAY_GAME, changed in place.
+        search: how a turn is searched in full, with the game's own utilities.
+        provenance: how it came about.
+        stops_early: whether it ends as soon as everything is pass-alive.
+    """
+    search = told_of_doublings(search, provenance.white_doublings)
+    game["stops_early"] = stops_early
+    game["white_doublings"] = provenance.white_doublings
+    game["hint"] = NO_POINT if provenance.hint is None else provenance.hint
+    game["is_near_hint"] = provenance.is_near_hint
+    game["full_search"] = to_record(search)
+    game["cheap_search"] = to_record(without_exploration(search))
 
 
 class TurnOptions(NamedTuple):
@@ -137,8 +165,14 @@ def _order(games: npt.NDArray[np.void], slot: int, turns: Turns, options: TurnOp
     if is_over(game) or hit_move_limit(game) or (game["stops_early"] and all_pass_alive(game, scratch)):
         return False
     is_altered = _choose_limits(game, options)
-    needs_warm_up = is_altered and game["visits"] > WARM_UP_VISITS
-    _order_search(games, slot, turns, _WARM_UP if needs_warm_up else _TURN, bool(game["is_cheap"]))
+    is_uneven = game["white_doublings"] != 0.0
+    if is_uneven:
+        visits: Any = np.int64(game["visits"])
+        mover: Any = np.int64(game["state"]["to_move"])
+        game["visits"] = visits_of(mover, visits, float(game["white_doublings"]))
+    needs_warm_up = (is_altered or is_uneven) and game["visits"] > WARM_UP_VISITS
+    keeps_tree = game["is_cheap"] and not is_uneven
+    _order_search(games, slot, turns, _WARM_UP if needs_warm_up else _TURN, keeps_tree)
     return True
 
 
@@ -149,7 +183,13 @@ def _choose_limits(game: np.void, options: TurnOptions) -> bool:
     Returns whether the turn has other visits than a full search, and a fresh tree.
     """
     turn: Any = np.int64(game["turn"])
-    if coin(game["seed"], turn, _LIMITS, options.cheap_prob):
+    if _is_hinted(game):
+        _set_limits(game, HINT_VISITS * options.full_visits, 1.0, False)
+        return True
+    cheap_prob = options.cheap_prob
+    if game["is_near_hint"] and turn < game["first_searched_turn"] + _HINT_TURNS:
+        cheap_prob *= 0.5
+    if coin(game["seed"], turn, _LIMITS, cheap_prob):
         _set_limits(game, options.cheap_visits, options.cheap_weight, options.cheap_weight == 0.0)
         return options.cheap_weight > 0.0
     first: Any = np.int64(game["first_searched_turn"])
@@ -168,6 +208,12 @@ def _choose_limits(game: np.void, options: TurnOptions) -> bool:
         return True
     _set_limits(game, options.full_visits, 1.0, False)
     return False
+
+
+@njit(cache=True, nogil=True)
+def _is_hinted(game: np.void) -> bool:
+    """It is the turn of the hint."""
+    return bool(game["hint"] != NO_POINT and game["turn"] == game["first_searched_turn"])
 
 
 @njit(cache=True, nogil=True)
@@ -193,6 +239,8 @@ def _order_search(games: npt.NDArray[np.void], slot: int, turns: Turns, purpose:
     order["begins"] = True
     order["seat"] = 0
     order["keep_tree"] = keep_tree
+    order["first_turn"] = game["first_turn"]
+    order["hint"] = game["hint"] if purpose == _TURN and _is_hinted(game) else NO_POINT
     order["symmetry_salt"] = game["symmetry_salt"]
     order["seed"] = search_bits(game["seed"], turn, purpose)
     order["visits"] = WARM_UP_VISITS if purpose == _WARM_UP else game["visits"]

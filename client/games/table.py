@@ -60,7 +60,7 @@ class Table:
         self._key = _key_of(order)
         config = _parse(order.kind, order.config, order.length)
         self._games = order.kind.make_games(config, evaluators, slots)
-        visits = order.kind.max_visits(config)
+        self._visits = visits = order.kind.max_visits(config, order)
         cache = replace(cache, max_entries=min(cache.max_entries, _ENTRIES_PER_VISIT * slots * visits))
         self._pools = {
             network: SearchPool(evaluator, slots=slots, max_visits=visits, cache=cache)
@@ -81,7 +81,9 @@ class Table:
 
     def fits(self, order: GameOrder) -> bool:
         """Whether ``order`` can be played here."""
-        return self._key == _key_of(order)
+        if self._key != _key_of(order):
+            return False
+        return bool(order.kind.max_visits(_parse(order.kind, order.config, order.length), order) <= self._visits)
 
     def sit(self, order: GameOrder) -> FinishedGame | None:
         """Start a game; returns it if it is over at once."""

@@ -12,13 +12,14 @@ from typing import Final
 
 import numpy as np
 
-from client.games.setup import new_game
+from client.games.komi import base_komi, komi_draws
+from client.games.setup import draw_board, draw_rules
 from common import sgf
 from common.game_record import moves_of, start_of
 from common.go.game import Game
 from common.go.rules import Rules
 from common.go.start import GameStart
-from common.parameters import MatchConfig
+from common.parameters import GameInitParameters, MatchConfig
 
 SUFFIXES: Final = (".sgf", ".sgfs")
 
@@ -64,7 +65,15 @@ class Openings:
         if self.records:
             return self.records[pair % len(self.records)]
         random = np.random.default_rng([self.seed, pair])
-        return self.given.put_over(new_game(self.config.init, self.config.bots[0], None, random).start)
+        return self.given.put_over(_drawn(self.config.init, random))
+
+
+def _drawn(init: GameInitParameters, random: np.random.Generator) -> GameStart:
+    """The empty board of a game that is drawn, with a komi around the text's own."""
+    x_size, y_size = draw_board(init, random)
+    rules = draw_rules(init, random)
+    komi = komi_draws(init, base_komi(init), x_size * y_size, random).draw(random)
+    return GameStart(x_size, y_size, rules.with_komi(komi))
 
 
 def read_openings(path: Path, most_moves: int | None, given: Given) -> tuple[GameStart, ...]:

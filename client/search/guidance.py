@@ -79,15 +79,18 @@ def write_guidance(forest: Forest, slot: int, guidance: Guidance, length: int) -
 
 
 @njit(cache=True, nogil=True)
-def ask_nothing(forest: Forest, slot: int, mirroring: int) -> bool:
-    """As `write_guidance` with `NO_GUIDANCE`, where ``mirroring`` is the colour found to play mirror go, or EMPTY."""
+def ask_in_turn(forest: Forest, slot: int, hint: int, mirroring: int) -> bool:
+    """As `write_guidance` of a search that avoids nothing.
+
+    ``hint`` is a position or NO_POSITION, ``mirroring`` the colour found to play mirror go, or EMPTY.
+    """
     search = forest.searches[slot]
-    changed = search["hint"] != NO_POSITION or search["mirroring"] != mirroring or search["avoids"]
+    changed = search["hint"] != hint or search["mirroring"] != mirroring or search["avoids"]
     if search["avoids"]:
         for position in range(forest.avoid_until.shape[2]):
             forest.avoid_until[slot, 0, position] = 0
             forest.avoid_until[slot, 1, position] = 0
-    search["hint"] = NO_POSITION
+    search["hint"] = hint
     search["mirroring"] = mirroring
     search["avoids"] = False
     search["rescales_avoided"] = False

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from client.search.guidance import ask_nothing
+from client.search.guidance import ask_in_turn
 from client.search.parameters import SEARCH_PARAMETERS
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
@@ -27,7 +27,7 @@ from client.search.rng import seed_generator
 from client.search.root import begin_search
 from client.search.root_children import draw_child, fill_children
 from client.search.root_policy import policy_entropy
-from client.search.tree import IDLE, ROOT, RUNNING, Context, Forest, Scratch
+from client.search.tree import IDLE, NO_POSITION, ROOT, RUNNING, Context, Forest, Scratch
 from client.search.values import NUM_VALUES, SCORE_MEAN, WIN_LOSS
 from common.go.board import copy_state
 from common.go.history import copy_history
@@ -39,12 +39,15 @@ ORDER: Final = np.dtype(
         ("point", np.int16),  # the move played since the slot's last search, NO_POINT if there is none
         ("begins", np.bool_),  # a search follows; all below means nothing without
         ("seat", np.int8),  # which of the game's players searches
-        ("keep_tree", np.bool_),  # as `SearchPool.start` has it, also the next four
+        ("keep_tree", np.bool_),  # as `SearchPool.start` has it, also the next five
         ("symmetry_salt", np.int8),
         ("seed", np.uint64),
+        ("first_turn", np.int32),  # number of the record's first turn, where that starts in mid-game
         ("visits", np.int64),
         ("playouts", np.int64),
         ("seconds", np.float64),  # by the clock, however many games share the time
+        ("hint", np.int16),  # a point that the root looks at thoroughly, or NO_POINT
+        ("komi_bonus", np.float64),  # of White, in the searcher's eyes alone
         ("mirroring", np.int8),  # the colour that plays mirror go, as far as one reacts to it; else EMPTY
         ("tells", np.bool_),  # what is found is wanted, and a move drawn
         ("selects_by_lcb", np.bool_),  # for the move; what is told follows the parameters
@@ -232,8 +235,11 @@ def _begin_turn(forest: Forest, turns: Turns, slot: int, scratch: Scratch, conte
     forest.parameters[slot] = turns.parameters[slot]
     seed_generator(forest.generators[slot], order["seed"])
     search["symmetry_salt"] = order["symmetry_salt"]
-    turn: Any = np.int64(forest.states[slot]["turns"])
-    is_other = ask_nothing(forest, slot, order["mirroring"])
+    forest.states[slot]["komi"] += order["komi_bonus"]
+    turn: Any = np.int64(order["first_turn"]) + np.int64(forest.states[slot]["turns"])
+    hint: Any = np.int64(order["hint"])
+    position = NO_POSITION if hint == NO_POINT else position_of(hint, context.length)
+    is_other = ask_in_turn(forest, slot, position, order["mirroring"])
     keeps = bool(order["keep_tree"] and not is_other)
     begin_search(forest, slot, visits, playouts, turn, keeps, scratch, context)
     return True

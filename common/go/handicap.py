@@ -5,6 +5,7 @@ Coordinates are (x, y), both from 0 in the upper left corner. Imports no compile
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Final
 
@@ -15,6 +16,11 @@ Coordinates = tuple[int, int]
 SMALLEST_FIXED: Final = 7
 """Side of the smallest board that has fixed points."""
 MOST_FIXED: Final = 9
+
+_MOST_EXTRA: Final = ((10.0, 0), (14.0, 1), (16.0, 2), (17.0, 3), (18.0, 4))
+"""Up to which root of the area a game that is drawn has how many extra stones at most."""
+_LARGEST_EXTRA: Final = 5
+_ROOT_TOLERANCE: Final = 1e-5
 
 
 def fixed_points(x_size: int, y_size: int, count: int) -> tuple[Coordinates, ...]:
@@ -49,6 +55,12 @@ def most_fixed(x_size: int, y_size: int) -> int:
     return MOST_FIXED if x_size % 2 and y_size % 2 and min(x_size, y_size) > SMALLEST_FIXED else 4
 
 
+def most_extra_stones(x_size: int, y_size: int) -> int:
+    """The most extra black stones of a handicap game that is drawn (selfplay.md 5)."""
+    root = math.sqrt(x_size * y_size) - _ROOT_TOLERANCE
+    return next((most for limit, most in _MOST_EXTRA if root <= limit), _LARGEST_EXTRA)
+
+
 def _lines(size: int) -> tuple[int, int]:
     distance = 3 if size >= 13 else 2
     return distance, size - 1 - distance
@@ -62,10 +74,11 @@ def count_stones(setup: Iterable[int], moves: Iterable[tuple[int, bool]]) -> int
         moves: ``(colour, is_pass)`` of the moves.
 
     Returns:
-        0, or 2 and more: a single stone is no handicap.
+        0, or 2 and more: a single stone is no handicap, nor is anything where White has stones on the board too.
     """
     colours = list(setup)
-    stones = len(colours) if all(colour == BLACK for colour in colours) else 0
+    if any(colour != BLACK for colour in colours):
+        return 0
     placed = 0
     white_before = False
     for colour, is_pass in moves:
@@ -79,5 +92,5 @@ def count_stones(setup: Iterable[int], moves: Iterable[tuple[int, bool]]) -> int
             white_before = True
         else:
             break
-    total = stones + placed
+    total = len(colours) + placed
     return total if total > 1 else 0

@@ -15,6 +15,8 @@ from typing import Any, Final
 from common import json_text
 
 MAX_KOMI: Final = 400.0
+KOMI_MARGIN: Final = 20
+"""A game that is drawn has a komi within its board's area plus this many points."""
 
 
 class Ko(IntEnum):

@@ -131,7 +131,7 @@ def count_handicap(state: State, start: GameStart, moves: Iterable[Stone] = ()) 
     elif start.leading_moves_are_handicap:
         colours = [colour for colour, _ in start.stones]
         all_moves = ((colour, point == PASS) for colour, point in (*start.moves, *moves))
-        play.set_handicap_stones(state, 0 if WHITE in colours else count_stones(colours, all_moves))
+        play.set_handicap_stones(state, count_stones(colours, all_moves))
 
 
 def point_name(point: int, x_size: int, y_size: int) -> str:

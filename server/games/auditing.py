@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import F, Q
@@ -209,6 +209,15 @@ def _match_config(text: str) -> MatchConfig:
     return parse_match(text, to_be_played=False)
 
 
+def _white_doublings(told: Mapping[str, Any]) -> float | None:
+    """Of playouts, as the form's field ``extra_metadata`` tells them; None if it does not."""
+    doublings = told.get("playout_doubling_advantage")
+    if doublings is None:
+        return None
+    sign = {"White": 1.0, "Black": -1.0}.get(told.get("playout_doubling_advantage_pla", ""), 0.0)
+    return sign * float(doublings)
+
+
 def facts_of(game: Game) -> audit.GameFacts:
     """What the upload told of its game.
 
@@ -232,4 +241,5 @@ def facts_of(game: Game) -> audit.GameFacts:
         length=game.run.data_board_len,
         num_training_rows=game.num_training_rows,
         draw_white_wins=game.extra_metadata.get("draw_equivalent_wins_for_white"),
+        white_doublings=_white_doublings(game.extra_metadata),
     )

@@ -27,6 +27,9 @@ FILES = {
 }
 
 
+BEGINNINGS = FIXTURES / "beginnings"
+
+
 @dataclass(frozen=True)
 class Upload:
     """One game with everything that an audit looks at."""
@@ -45,6 +48,15 @@ def katago_uploads(name: str) -> tuple[Upload, ...]:
     lines = oracle_path(f"vectors/selfplay/{name}/{sgf_name}.sgfs").read_text().splitlines()
     uploads = [_upload(line, rows, hashes) for line in lines if _hash_of(line) in hashes]
     return tuple(uploads)
+
+
+@functools.cache
+def beginnings() -> tuple[Upload, ...]:
+    """Games that began in every way, by KataGo 1.17.2 with the text and the positions of `BEGINNINGS`."""
+    rows = read_npz(BEGINNINGS / "rows.npz")
+    hashes = np.array([game_hash(row) for row in rows.global_targets])
+    lines = (BEGINNINGS / "games.sgfs").read_text().splitlines()
+    return tuple(_upload(line, rows, hashes) for line in lines)
 
 
 def _hash_of(line: str) -> str:
@@ -76,7 +88,7 @@ def _upload(line: str, rows: Rows, hashes: np.ndarray) -> Upload:
             uid=record.info.game_hash,
             black_network=record.black_name,
             white_network=record.white_name,
-            length=9,
+            length=own.length,
             num_training_rows=own.count,
             draw_white_wins=draw,
         ),
@@ -90,7 +102,7 @@ def _draw_and_score(line: str, rows: Rows) -> tuple[float, float]:
     result = record.result or ""
     score = 0.0 if result in ("0", "Void") else float(result[2:]) * (1 if result[0] == "W" else -1)
     colours, points = zip(*moves_of(record), strict=True)
-    game = replay(start_of(record), colours, points, length=9)
+    game = replay(start_of(record), colours, points, length=rows.length)
     row = rows.global_targets[int(np.argmax(rows.global_targets[:, GlobalTarget.FUTURE_WEIGHT]))]
     turn = int(row[GlobalTarget.TURN])
     excess = (float(row[GlobalTarget.OWN_KOMI]) - game.own_komi[turn]) * (1 if game.to_move[turn] == WHITE else -1)

@@ -181,8 +181,6 @@ def test_boards_fit_the_tensors_of_the_run() -> None:
 
 
 UNPLAYABLE: dict[str, str] = {
-    "komiAuto": "true",
-    "numExtraBlackFixed": "2",
     "scaleDataWeight": "2",
 }
 
@@ -200,6 +198,18 @@ def test_what_cannot_be_played_is_refused_by_its_key(key: str) -> None:
     value = UNPLAYABLE.get(key, "true" if booleans else "0.25")
     with pytest.raises(ConfigError, match=rf"line \d+: {key} = {value} is not supported yet; (write|leave) {key}"):
         parse_selfplay(with_changes(SELFPLAY, **{key: value}))
+
+
+def test_an_asymmetric_game_leaves_both_sides_a_search() -> None:
+    uneven = {"normalAsymmetricPlayoutProb": "0.1", "cheapSearchVisits": "20", "reducedVisitsMin": "20"}
+    assert (
+        parse_selfplay(with_changes(SELFPLAY, **uneven, maxAsymmetricRatio="7.5")).selfplay.max_asymmetric_ratio == 7.5
+    )
+    too_uneven = with_changes(SELFPLAY, **uneven, maxAsymmetricRatio="8")
+    with pytest.raises(ConfigError, match="maxAsymmetricRatio = 8 leaves one side 4 of 20 visits"):
+        parse_selfplay(too_uneven)
+    parse_selfplay(too_uneven, to_be_played=False)
+    parse_selfplay(with_changes(SELFPLAY, **uneven | {"normalAsymmetricPlayoutProb": "0"}, maxAsymmetricRatio="8"))
 
 
 def test_the_clock_rules_no_game_of_selfplay() -> None:
@@ -254,8 +264,11 @@ def test_graph_search_and_subtree_value_bias_are_read() -> None:
 def test_match_only_refusals() -> None:
     with pytest.raises(ConfigError, match=r"drawRandRadius = 0\.5 is for self-play only"):
         parse_match(with_changes(MATCH, drawRandRadius="0.5"))
-    with pytest.raises(ConfigError, match="initGamesWithPolicy = true is not supported yet"):
+    with pytest.raises(ConfigError, match="initGamesWithPolicy = true needs policyInitAreaProp, above 0"):
         parse_match(with_changes(MATCH, initGamesWithPolicy="true"))
+    for low, high in (("dynamicSelfKomiBonusMin", "BonusMax"), ("dynamicSelfKomiWinLossMin", "WinLossMax")):
+        with pytest.raises(ConfigError, match=f"{low} is more than dynamicSelfKomi{high}"):
+            parse_match(with_changes(MATCH, **{low: "1", f"dynamicSelfKomi{high}": "0"}))
     with pytest.raises(ConfigError, match="clearBotBeforeSearch = true is not supported yet"):
         parse_match(with_changes(MATCH, clearBotBeforeSearch="true"))
     with pytest.raises(ConfigError, match=r"resignThreshold: 0\.9 is not within -1 to 0"):
@@ -313,8 +326,8 @@ def test_overrides_win() -> None:
     assert config.search.max_visits == 700
     assert config.init.tax_rules == (Tax.NONE, Tax.ALL)
     assert config.init.scoring_rules == (Scoring.TERRITORY,)
-    with pytest.raises(ConfigError, match="override: komiAuto = true is not supported yet"):
-        parse_selfplay(SELFPLAY, overrides="komiAuto=true")
+    with pytest.raises(ConfigError, match=r"override: sidePositionProb = 0\.5 is not supported yet"):
+        parse_selfplay(SELFPLAY, overrides="sidePositionProb=0.5")
 
 
 def test_rectangles() -> None:
@@ -371,7 +384,7 @@ def test_a_change_puts_its_key_in_the_place_of_others(changes: str, gone: set[st
 
 def test_changes_are_checked_in_their_own_lines() -> None:
     with pytest.raises(ConfigError) as caught:
-        completed("selfplay", "maxVisits = many\nmaxVisit = 5\nhandicapProb = 1\nstartPosesProb = 1\n")
+        completed("selfplay", "maxVisits = many\nmaxVisit = 5\nuseReanalyze = true\nstartPosesProb = 1\n")
     found = [line.partition(":")[0] for line in str(caught.value).splitlines()]
     assert found == ["line 2", "line 1", "line 3", "line 4"]
 

@@ -166,6 +166,7 @@ def test_counting_handicap_stones() -> None:
     assert world("", ";B[dd];W[];B[pp];W[cc]").counted_handicap() == 2
     assert world("", ";B[dd];B[dq];W[];W[]").counted_handicap() == 0
     assert world("AB[dd]AW[pp]", ";B[cc];W[cd]").counted_handicap() == 0
+    assert world("AB[dd]AW[pp]", ";B[cc];W[];B[dc];W[cd]").counted_handicap() == 0
     assert world("", ";B[dd];W[cc]").counted_handicap() == 0
 
 

@@ -15,7 +15,7 @@ from client.engine.gtp.thinking import query_of
 from client.engine.gtp.words import colour_of, expected, shown
 from client.engine.raw_outputs import raw_outputs
 from client.engine.statuses import alive_by_ownership, alive_by_rules
-from client.games.fair_komi import Worth, lead
+from client.games.fair_komi import Worth, answered, lead
 from client.networks import RANDOM_MODEL
 from client.search.limits import Limits
 from client.search.report import ReportOptions
@@ -101,7 +101,7 @@ def _estimate(session: Session) -> float:
     game = session.game
     if session.queries.network.name == RANDOM_MODEL:
         return game.score()  # it has no idea of a score
-    found = lead(game.rules, game.start.area, lambda komi: _worth(session, komi))
+    found = answered(lead(game.rules, game.start.area), lambda komi: _worth(session, komi))
     return math.floor(found + 0.5) if game.rules.result_is_integer else math.floor(found) + 0.5
 
 

@@ -116,6 +116,57 @@ def test_what_is_no_task_is_told_once_and_asked_for_again(tmp_path: Path, answer
     assert asking.reasons == []
 
 
+POSITION: dict[str, Any] = {
+    "xSize": 5,
+    "ySize": 5,
+    "board": "...../.X.../..O../...../.....",
+    "nextPla": "W",
+    "moveLocs": [],
+    "movePlas": [],
+    "initialTurnNumber": 2,
+    "hintLoc": "C3",
+}
+
+
+def with_position(**changes: object) -> Answering:
+    return 200, TASK | {"start_poses": [POSITION, POSITION | changes]}, {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"board": "XO.../OO.../...../...../....."}, "stone without liberties"),
+        (
+            {"xSize": 9, "ySize": 9, "board": "/".join(["." * 9] * 9), "hintLoc": "null"},
+            "9x9 is larger than the run's edge",
+        ),
+        ({"moveLocs": ["Z1"], "movePlas": ["B"]}, "moveLocs"),
+    ],
+)
+def test_a_task_with_a_position_that_cannot_be_played_is_none(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    asking = Asking(tmp_path, with_position(**changes), (200, RUN | {"data_board_len": 7}, {}))
+    assert asking.fetcher.step() is Outcome.FAILED
+    assert words in asking.lines[-1]
+    assert not asking.jobs
+
+
+def test_a_match_does_not_begin_at_positions(tmp_path: Path) -> None:
+    rating = {key: value for key, value in TASK.items() if key != "network"} | {"kind": "rating"}
+    dated = NETWORK | {"created_at": "2026-01-01T00:00:00Z"}
+    rating |= {"black_network": dated, "white_network": dated | {"name": "other"}, "start_poses": [POSITION]}
+    asking = Asking(tmp_path, (200, rating, {}), (200, RUN, {}))
+    assert asking.fetcher.step() is Outcome.FAILED
+    assert "games of its kind (rating) do not begin" in asking.lines[-1]
+
+
+def test_positions_go_with_the_job(tmp_path: Path) -> None:
+    asking = Asking(tmp_path, with_position(hintLoc=""), (200, RUN, {}))
+    assert asking.fetcher.step() is Outcome.WORKED
+    assert [position.hint for position in asking.jobs[0].task.start_poses] == ["C3", None]
+
+
 def test_a_server_that_names_a_century_is_asked_again_within_the_hour(tmp_path: Path) -> None:
     asking = Asking(tmp_path, (503, {"detail": "later", "code": "retry"}, {"Retry-After": "9999999999"}))
     asking.fetcher.step()

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
+import pytest
+
 from client.contribute.job_orders import orders_of
 from client.contribute.uploads import UPLOAD_KINDS, upload_parts
 from client.games.kinds import KINDS
 from common.rows import read_npz
 from tests.client.contribute.jobs import rating_job, selfplay_job
+from tests.client.contribute.test_job_orders import POSITION
 from tests.client.games.games import match_text, play, selfplay_text
 
 
@@ -39,6 +45,16 @@ def test_a_game_of_a_match_says_who_had_which_colour() -> None:
         assert "job_id" not in fields
         assert "num_training_rows" not in fields
         assert list(files) == ["sgf_file"]
+
+
+@pytest.mark.parametrize(("doublings", "favoured"), [(1.5, "White"), (-0.25, "Black"), (0.0, "Empty")])
+def test_who_has_more_playouts_is_told_with_the_position(doublings: float, favoured: str) -> None:
+    job = selfplay_job(selfplay_text(cheapSearchProb=0), 1, start_poses=[POSITION])
+    (game,) = play(orders_of(job))
+    game = replace(game, facts=replace(game.facts, white_doublings=doublings))
+    extra = json.loads(upload_parts(game, job)[0]["extra_metadata"])
+    assert (extra["playout_doubling_advantage"], extra["playout_doubling_advantage_pla"]) == (abs(doublings), favoured)
+    assert extra["pos_metadata"] == "book"
 
 
 def test_every_kind_of_games_can_be_sent() -> None:

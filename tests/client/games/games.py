@@ -38,6 +38,10 @@ _TINY_SELFPLAY = {
 _TINY_MATCH = {"bSizes": "5", "bSizeRelProbs": "1", "maxVisits": "8", "maxMovesPerGame": "120"}
 
 
+_DISPLACED = {"komiAuto": ("komiMean",)}
+"""What a key stands in the place of."""
+
+
 def selfplay_text(**changes: object) -> str:
     """A configuration of tiny games of self-play, with ``changes`` to it."""
     return _changed(default_text("selfplay", "7x7"), _TINY_SELFPLAY, changes)
@@ -52,7 +56,8 @@ def _changed(base: str, tiny: dict[str, str], changes: dict[str, object]) -> str
     values = tiny | {
         key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in changes.items()
     }
-    return config_text.overlay(base, config_text.write(values))
+    displaced = {other for key in values for other in _DISPLACED.get(key, ())}
+    return config_text.overlay(base, config_text.write(values), without=displaced)
 
 
 def orders(count: int, text: str, black: Network = NET, white: Network = NET, first_seed: int = 0) -> list[GameOrder]:

@@ -15,7 +15,7 @@ from client.games.orders import FinishedGame, GameOrder
 from client.games.selfplay_game import SelfplayGames
 from client.search.pool import SearchPool
 from common.go.points import BLACK, PASS, WHITE, point_at
-from common.go.start import PLAIN_VIEW, GameStart
+from common.go.start import GameStart, start_position
 from common.parameters import parse_match, parse_selfplay
 from common.rows import to_npz
 from tests.client.games.evaluators import OpinionatedEvaluator
@@ -114,7 +114,7 @@ def test_records_hold_no_objects(make: Callable[[], AnyGames]) -> None:
 def test_what_all_games_have() -> None:
     game = np.zeros(1, game_dtype())[0]
     for _ in range(2):  # whatever the record held before
-        begin_game(game, GameStart(5, 5), PLAIN_VIEW, seed=2**64 - 1, hash_words=(1, 2**63), max_searched_moves=2)
+        begin_game(game, *start_position(GameStart(5, 5)), seed=2**64 - 1, hash_words=(1, 2**63), max_searched_moves=2)
         play_move(game, point_at(1, 1))
         game["first_searched_turn"] = game["turn"]
         for value, point in ((0.25, PASS), (-0.5, point_at(2, 2))):

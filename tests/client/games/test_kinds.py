@@ -25,7 +25,7 @@ from client.search.turns import Slots, new_turns
 from common.audit import audit_rating_game
 from common.go.points import EMPTY, WHITE, point_of
 from common.go.rules import Rules
-from common.go.start import PLAIN_VIEW, GameStart
+from common.go.start import PLAIN_VIEW, GameStart, start_position
 from common.parameters import MatchConfig
 from common.sgf import read
 from nets.evaluation.batch import Evaluator
@@ -48,7 +48,7 @@ class PolicyGames:
     def begin(self, slot: int, order: GameOrder) -> Script[None]:
         start, words = GameStart(LENGTH, LENGTH, Rules(komi=2.5)), (order.seed, 0)
         game = self._records[slot]
-        begin_game(game, start, PLAIN_VIEW, seed=order.seed, hash_words=words, max_searched_moves=MOVES)
+        begin_game(game, *start_position(start), seed=order.seed, hash_words=words, max_searched_moves=MOVES)
         self._notes[slot] = Notes(start, PLAIN_VIEW)
         while not (is_over(game) or hit_move_limit(game)):
             state, seat = game["state"], int(game["state"]["to_move"] == WHITE)

@@ -60,7 +60,7 @@ def test_bad_settings_are_named(changes: dict[str, Any], text: str) -> None:
         ("maxVisits = many\n", "maxVisits"),
         ("bSizes = 9\nbSizeRelProbs = 1\n", "9"),
         ("numSearchThreads = 64\n", "max_search_threads_allowed"),
-        ("handicapProb = 0.5\n", "handicapProb"),
+        ("handicapProb = 1.5\n", "handicapProb"),
     ],
 )
 def test_bad_configuration_texts_are_not_saved(run: Run, field: str, change: str, text: str) -> None:
