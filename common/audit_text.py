@@ -459,7 +459,8 @@ def _most_of_chance(number: float, probability: float) -> float:
 def most_weight(turns: int, config: SelfplayConfig) -> tuple[float, float]:
     """Bounds of the weights of ``turns`` searched turns before they become copies: of their sum, and of each one."""
     options = config.selfplay
-    full = float(turns) if options.use_reanalyze else _most_of_chance(turns, 1.0 - options.cheap_search_prob)
+    again = options.reanalyze_prop or 0.0 if options.use_reanalyze else 0.0
+    full = _most_of_chance(turns, 1.0 - options.cheap_search_prob * (1.0 - again))
     together = full + (turns - full) * options.cheap_search_target_weight
     shared = options.policy_surprise_data_weight + options.value_surprise_data_weight
     one = max(1.0, 1.0 - shared + shared * together)

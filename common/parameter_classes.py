@@ -264,7 +264,15 @@ class SelfplayParameters(GameRunnerParameters):
     value_surprise_data_weight: Annotated[float, Key("valueSurpriseDataWeight", _PROBABILITY)]
     use_search_value_surprise: Annotated[bool, Key("useSearchValueSurprise", BOOLEAN)] = False
     scale_data_weight: Annotated[float, Key("scaleDataWeight", number(0.01, 10))] = 1.0
+    # -- cheap turns searched again; None only where that is off --
     use_reanalyze: Annotated[bool, Key("useReanalyze", BOOLEAN)] = False
+    reanalyze_prop: Annotated[float | None, Key("reanalyzeProp", _PROBABILITY)] = None
+    reanalyze_policy_surprise_weight: Annotated[float | None, Key("reanalyzePolicySurpriseWeight", number(0, 100))] = (
+        None
+    )
+    reanalyze_value_surprise_weight: Annotated[float | None, Key("reanalyzeValueSurpriseWeight", number(0, 100))] = None
+    reanalyze_surprise_exponent: Annotated[float | None, Key("reanalyzeSurpriseExponent", number(0, 10))] = None
+    reanalyze_use_outcome_targets: Annotated[bool | None, Key("reanalyzeUseOutcomeTargets", BOOLEAN)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,13 +94,7 @@ class MatchConfig:
 # What can be played so far
 # --------------------------------------------------------------------------------------------------------------------
 
-PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
-    "estimateLeadProb": (0.0,),
-    "sidePositionProb": (0.0,),
-    "useSearchValueSurprise": (False,),
-    "scaleDataWeight": (1.0,),
-    "useReanalyze": (False,),
-}
+PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {}
 """Keys of which only some values can be played, and those values; none: the key has to be left out."""
 
 _MATCH_PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
@@ -126,7 +120,6 @@ PASSED_OVER: Final[Mapping[str, str]] = {
     r"maxDataQueueSize|maxRowsPerTrainFile|firstFileRandMinProp": "rows are sent game by game",
     r"switchNetsMidGame": "a game is played by the nets of its job to its end",
     r"nodeTableShardsPowerOfTwo": "a tree is searched by one thread, and its table is whole",
-    r"reanalyze\w+": "of reanalysis, which useReanalyze turns on",
     r"startPoses(?:LoadProb|SgfExcludes|TurnWeightLambda)": "of start positions from files, which no text may name",
 }
 """Keys without a meaning here, as patterns, and why; they are passed over without a warning."""
@@ -467,6 +460,10 @@ def _selfplay_problems(search: SearchParameters, selfplay: SelfplayParameters) -
     ):
         if visits > search.max_visits:
             problems.append(f"{name} = {visits} is more than maxVisits = {search.max_visits}")
+    if selfplay.use_reanalyze:
+        for field, key in keys_of(SelfplayParameters).items():
+            if field.startswith("reanalyze_") and getattr(selfplay, field) is None:
+                problems.append(f"useReanalyze = true needs it: {key.name} {IS_MISSING}")
     if selfplay.policy_surprise_data_weight + selfplay.value_surprise_data_weight > 1:
         problems.append("policySurpriseDataWeight and valueSurpriseDataWeight together are more than 1")
     for name, most in (
