@@ -402,4 +402,5 @@ def _search_comment(values: MoveValues | None) -> SearchComment | None:
         score=values.score,
         visits=values.visits if values.reanalysis_visits is None else values.reanalysis_visits,
         weight=values.weight,
+        cheap_visits=None if values.reanalysis_visits is None else values.visits,
     )

@@ -276,6 +276,15 @@ class SelfplayParameters(GameRunnerParameters):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowFileParameters:
+    """Files of rows in a folder (training-data.md 6); what is played for a server is sent game by game instead."""
+
+    max_rows_per_train_file: Annotated[int, Key("maxRowsPerTrainFile", integer(1, 10**8))] = 20_000
+    # smallest share of that which the first file may hold, so that programs begun together do not end files together
+    first_file_rand_min_prop: Annotated[float, Key("firstFileRandMinProp", _PROBABILITY)] = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MatchParameters(GameRunnerParameters):
     """How a game between two networks is played (selfplay.md 9, 12)."""
 

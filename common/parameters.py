@@ -24,6 +24,7 @@ from common.parameter_classes import (
     FOREVER,
     GameInitParameters,
     MatchParameters,
+    RowFileParameters,
     SearchParameters,
     SelfplayParameters,
     ThinkingParameters,
@@ -40,6 +41,7 @@ __all__ = [
     "GameInitParameters",
     "MatchConfig",
     "MatchParameters",
+    "RowFileParameters",
     "SearchParameters",
     "SelfplayConfig",
     "SelfplayParameters",
@@ -51,6 +53,7 @@ __all__ = [
     "engine_entries",
     "keys_of",
     "parse_match",
+    "parse_row_files",
     "parse_selfplay",
     "read_engine",
 ]
@@ -117,7 +120,8 @@ PASSED_OVER: Final[Mapping[str, str]] = {
     r"num(?:Games|GameThreads)\w*|log\w*|homeDataDir": "how many games run, and what is logged, is the command's",
     r"botName|nnModelFile|numBots|includeBots|secondaryBots|extraPairs\w*": "who plays is the command's",
     r"dataBoardLen|inputsVersion": "the run says them beside the text",
-    r"maxDataQueueSize|maxRowsPerTrainFile|firstFileRandMinProp": "rows are sent game by game",
+    r"maxDataQueueSize": "rows wait for nobody",
+    r"maxRowsPerTrainFile|firstFileRandMinProp": "files of rows are the command's; for a server, games are sent",
     r"switchNetsMidGame": "a game is played by the nets of its job to its end",
     r"nodeTableShardsPowerOfTwo": "a tree is searched by one thread, and its table is whole",
     r"startPoses(?:LoadProb|SgfExcludes|TurnWeightLambda)": "of start positions from files, which no text may name",
@@ -212,6 +216,15 @@ def parse_match(
     assert match is not None
     played = tuple(bot for bot in bots if bot is not None)
     return MatchConfig(bots=played, init=init, match=match, warnings=reader.warnings())
+
+
+def parse_row_files(text: str) -> RowFileParameters:
+    """What a text says of the files of rows that its games are written into; `ConfigError` as `parse_selfplay`."""
+    reader = _Reader(config_text.parse(text))
+    files = reader.read(RowFileParameters)
+    reader.finish()
+    assert files is not None
+    return files
 
 
 def read_engine(kind: type[_Parameters], *layers: Mapping[str, Entry]) -> EngineConfig[_Parameters]:

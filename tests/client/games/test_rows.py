@@ -230,10 +230,13 @@ def assert_spatial(rows: Rows, row: int, naive: NaiveRecord, turn: int, lacks_ou
     has_outcome = not (naive.end.no_result or lacks_outcome)
     final = naive.outcome()[3]
     score = (final if naive.turns[turn].to_move == "O" else -final) if has_outcome else None
-    bins = {
-        int(index): int(rows.score_distribution[row, index]) for index in np.flatnonzero(rows.score_distribution[row])
-    }
-    assert bins == score_bins(score, LENGTH)
+    assert bins_of(rows, row) == score_bins(score, LENGTH)
+
+
+def bins_of(rows: Rows, row: int) -> dict[int, int]:
+    """Percents of a score distribution that are above 0."""
+    bins = rows.score_distribution[row]
+    return {int(index): int(bins[index]) for index in np.flatnonzero(bins)}
 
 
 def test_side_rows(stored: list[Stored]) -> None:
