@@ -482,6 +482,16 @@ def most_side_rows(turns: int, config: SelfplayConfig) -> int:
     return math.ceil(positions * max(1.0, options.scale_data_weight))
 
 
+def _position_weights(record: GameRecord, positions: Sequence[StartPosition]) -> list[float]:
+    """What a game's rows may weigh: as the start position does; after a clean-up start it cannot be seen which."""
+    assert record.info is not None
+    position = position_of_record(record, positions)
+    if position is not None:
+        return [position.training_weight]
+    is_hidden = record.info.began_in_phase != MAIN_PHASE
+    return sorted({1.0, *(each.training_weight for each in positions if is_hidden)})
+
+
 def check_row_weights(
     record: GameRecord,
     rows: Rows,
@@ -507,12 +517,11 @@ def check_row_weights(
         Reason.SIDE_ROWS,
         f"{side_rows} rows of side positions beside {turns} turns; the job's text leads to at most {most}",
     )
-    position = position_of_record(record, positions)
-    weight = 1.0 if position is None else position.training_weight
+    may_weigh = _position_weights(record, positions)
     findings.expect_rows(
-        rows.global_targets[:, GlobalTarget.ROW_WEIGHT] == np.float32(weight),
+        np.isin(rows.global_targets[:, GlobalTarget.ROW_WEIGHT], np.array(may_weigh, np.float32)),
         Reason.JOB_WEIGHTS,
-        f"column 25 (ROW_WEIGHT) is not {weight:g}",
+        f"column 25 (ROW_WEIGHT) is not {' or '.join(f'{weight:g}' for weight in may_weigh)}",
     )
     most_extra = _most_handicap(record, config.init)
     findings.expect_rows(

@@ -273,6 +273,8 @@ class SelfplayParameters(GameRunnerParameters):
     reanalyze_value_surprise_weight: Annotated[float | None, Key("reanalyzeValueSurpriseWeight", number(0, 100))] = None
     reanalyze_surprise_exponent: Annotated[float | None, Key("reanalyzeSurpriseExponent", number(0, 10))] = None
     reanalyze_use_outcome_targets: Annotated[bool | None, Key("reanalyzeUseOutcomeTargets", BOOLEAN)] = None
+    # ours alone: how many moves of each search its record tells
+    sgf_top_moves: Annotated[int, Key("sgfTopMoves", integer(0, 50))] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

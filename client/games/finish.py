@@ -22,7 +22,7 @@ from common.go.state import State
 from common.replay import Ending, Replay, ending, replay
 from common.rows import Rows
 from common.sgf import write
-from common.sgf_record import GameRecord, Move, MoveValues, StartInfo
+from common.sgf_record import GameRecord, Move, MoveValues, StartInfo, TopMove
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,28 @@ class _Result:
     leader: str  # the winner, or who is ahead in a game that was stopped
 
 
-def finish_selfplay(order: GameOrder, recorded: Recorded) -> FinishedGame:
-    """SGF, rows and facts of a game of self-play."""
+def finish_selfplay(order: GameOrder, recorded: Recorded, top_moves: int) -> FinishedGame:
+    """SGF, rows and facts of a game of self-play; the SGF tells so many moves of each search."""
     played, replayed = recorded.played, recorded.replayed
     result = _result(recorded.end, stopped=played.hit_move_limit)
     comments = _comments(recorded.values[:-1], played.turns, recorded.weights.tolist())
+    if top_moves:
+        comments = [
+            replace(comment, top=_top_moves(children, top_moves))
+            for comment, children in zip(comments, played.turns.children_by_turn(), strict=True)
+        ]
     record = _record(order, played, replayed, comments, result)
     facts = _facts(order, record, result, recorded.rows, played)
     return FinishedGame(order, facts, write(record), recorded.rows, result.leader)
+
+
+def _top_moves(children: npt.NDArray[np.void], most: int) -> tuple[TopMove, ...]:
+    """Those of ``children`` (CHILD, in order of creation) that have most visits, the first of equal ones before."""
+    best = children[np.argsort(-children["visits"], kind="stable")[:most]]
+    return tuple(
+        TopMove(None if point == PASS else (x_of(point), y_of(point)), visits, win_loss)
+        for point, visits, win_loss in best[["point", "visits", "win_loss"]].tolist()
+    )
 
 
 def finish_match(order: GameOrder, state: State, played: PlayedGame, resigned_by: int) -> FinishedGame:

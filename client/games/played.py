@@ -131,6 +131,10 @@ class PlayedTurns:
         """T"""
         return len(self.found)
 
+    def children_by_turn(self) -> list[npt.NDArray[np.void]]:
+        """The children of each turn."""
+        return np.split(self.children, self.first_children[1:-1]) if self.count else []
+
 
 def turns_of(notes: TurnNotes, slot: int, count: int) -> PlayedTurns:
     """The first ``count`` searched turns of a slot's game; they are the slot's memory."""

@@ -152,7 +152,7 @@ def with_replaced(
     """
     found, weights, policies = turns.found.copy(), turns.weights.copy(), turns.policies.copy()
     replaced = turns.replaced.copy()
-    children = np.split(turns.children, turns.first_children[1:-1])
+    children = turns.children_by_turn()
     for number, (later, weight) in again.items():
         cheap = turns.found[number]
         replaced[number] = True, cheap["policy_surprise"], value_surprises[number], cheap["visits"]

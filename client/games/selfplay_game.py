@@ -105,7 +105,7 @@ class SelfplayGames:
             slot=slot,
             length=order.length,
         )
-        finished = finish_selfplay(order, (yield from afterwards.script()))
+        finished = finish_selfplay(order, (yield from afterwards.script()), options.sgf_top_moves)
         end = None if played.hit_move_limit else ending(game["state"], order.length)
         forks = yield from forks_of(_source_of(played), end, self._config, order.seed, inquirer, order.length)
         return replace(finished, forks=forks.plain, seki_forks=forks.seki)

@@ -91,9 +91,9 @@ def played(uses_outcome: bool, first_seed: int, count: int) -> list[Stored]:
 
         recorded = dict[int, Recorded]()
 
-        def kept_finish(order: GameOrder, result: Recorded) -> FinishedGame:
+        def kept_finish(order: GameOrder, result: Recorded, top_moves: int) -> FinishedGame:
             recorded[order.seed] = copy.deepcopy(result)  # the slot's memory is used again
-            return finish_selfplay(order, result)
+            return finish_selfplay(order, result, top_moves)
 
         patch.setattr(Afterwards, "_lead", kept_lead)
         patch.setattr(Afterwards, "_side_positions", kept_sides)
