@@ -81,7 +81,7 @@ def check_text(
     """
     selfplay = config.selfplay if isinstance(config, SelfplayConfig) else None
     position = position_of_record(record, positions)
-    _check_board(record, config.init, findings, is_given=position is not None)
+    _check_board(record, config.init, findings, positions)
     _check_game_type(record, config.init, selfplay, findings, may_have_positions=bool(positions))
     _check_komi(record, config, findings)
     _check_start(record, config, findings)
@@ -128,10 +128,16 @@ def position_of_record(record: GameRecord, positions: Sequence[StartPosition]) -
     return None
 
 
-def _check_board(record: GameRecord, init: GameInitParameters, findings: Findings, *, is_given: bool) -> None:
+def _check_board(
+    record: GameRecord, init: GameInitParameters, findings: Findings, positions: Sequence[StartPosition]
+) -> None:
+    assert record.info is not None
     size, rules = (record.x_size, record.y_size), record.rules
+    sizes = board_sizes(init)
+    if record.info.game_type not in _PLAIN:
+        sizes |= {(position.x_size, position.y_size) for position in positions}
     findings.expect(
-        is_given or size in board_sizes(init),
+        size in sizes,
         Reason.JOB_BOARD_SIZE,
         f"the job's text has no boards of {size[0]}x{size[1]}",
     )
@@ -482,14 +488,15 @@ def most_side_rows(turns: int, config: SelfplayConfig) -> int:
     return math.ceil(positions * max(1.0, options.scale_data_weight))
 
 
-def _position_weights(record: GameRecord, positions: Sequence[StartPosition]) -> list[float]:
-    """What a game's rows may weigh: as the start position does; after a clean-up start it cannot be seen which."""
+def _row_weights(record: GameRecord, positions: Sequence[StartPosition]) -> list[float]:
+    """What the rows of a game may weigh: as the position does at which it began, or a game that it goes on with."""
     assert record.info is not None
     position = position_of_record(record, positions)
     if position is not None:
         return [position.training_weight]
-    is_hidden = record.info.began_in_phase != MAIN_PHASE
-    return sorted({1.0, *(each.training_weight for each in positions if is_hidden)})
+    if record.info.game_type in _PLAIN:
+        return [1.0]
+    return sorted({1.0, *(each.training_weight for each in positions)})  # the way back ends at a clean-up game
 
 
 def check_row_weights(
@@ -517,11 +524,11 @@ def check_row_weights(
         Reason.SIDE_ROWS,
         f"{side_rows} rows of side positions beside {turns} turns; the job's text leads to at most {most}",
     )
-    may_weigh = _position_weights(record, positions)
+    weights_of_rows = _row_weights(record, positions)
     findings.expect_rows(
-        np.isin(rows.global_targets[:, GlobalTarget.ROW_WEIGHT], np.array(may_weigh, np.float32)),
+        np.isin(rows.global_targets[:, GlobalTarget.ROW_WEIGHT], np.array(weights_of_rows, np.float32)),
         Reason.JOB_WEIGHTS,
-        f"column 25 (ROW_WEIGHT) is not {' or '.join(f'{weight:g}' for weight in may_weigh)}",
+        f"column 25 (ROW_WEIGHT) is not {' or '.join(f'{weight:g}' for weight in weights_of_rows)}",
     )
     most_extra = _most_handicap(record, config.init)
     findings.expect_rows(

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from common.features import FeatureOptions, encode_packed, new_scratch
 from common.go import play, scoring
+from common.go.passalive import AREA_SCRATCH
 from common.go.points import BLACK, EMPTY, NUM_POINTS, SECOND_CLEANUP, STRIDE, WHITE
 from common.go.result import NO_WINNER, VOID, result_text, winner_of
 from common.go.rules import Scoring
@@ -247,7 +248,7 @@ def ending(state: np.void, length: int) -> Ending:
         state: STATE record of that position.
         length: edge of the tensors.
     """
-    scratch = new_scratch()["area"]
+    scratch = np.zeros(1, AREA_SCRATCH)[0]
     area, plain = np.zeros(NUM_POINTS, np.int8), np.zeros(NUM_POINTS, np.int8)
     values = np.zeros(NUM_POINTS, np.float32)
     by_rules = bool(state["finished"])

@@ -79,4 +79,4 @@ def test_a_wrong_pointer_is_found() -> None:
     assert leads_somewhere("nets.evaluation")
     assert not leads_somewhere("nets.evaluation.Batch")
     assert not leads_somewhere("nets.architecture.batch")
-    assert not leads_somewhere("client.search.pool.SearchPool.begin")
+    assert not leads_somewhere("client.search.pool.SearchPool.commence")

@@ -133,6 +133,7 @@ class Player:
 
         order = game.order
         assert isinstance(order, JobOrder)
+        self._forks.add(order.fork_key, game)
         if order.kind.gives_rows and game.rows is None:
             self.tell(Discarded("no turn of it became a row", fault=False))
             return
@@ -140,7 +141,6 @@ class Player:
         if fault:
             self.tell(Discarded(fault, fault=True))
             return
-        self._forks.add(order.fork_key, game)
         fields, files = upload_parts(game, order.job)
         kind = order.kind.upload
         told = False

@@ -47,7 +47,15 @@ def game_dtype(*fields: tuple[Any, ...]) -> np.dtype[np.void]:
         ("points", np.int16, MAX_TURNS),  # what was played there
         ("win_losses", np.float64, MAX_TURNS),  # win minus loss of White by the searches, from first_searched_turn on
     ]
-    return np.dtype([*common, *fields], align=True)
+    # The kind's own come first: numba takes a record that only has more at its end for another one's subtype.
+    return np.dtype([*fields, *common], align=True)
+
+
+def new_records(capacity: int, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    """Records of ``capacity`` games, two at least: a field of one alone lies in one piece, and kernels that take it
+    would be compiled again.
+    """
+    return np.zeros(max(capacity, 2), dtype)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from client.games.beginning import Plan, begin
 from client.games.finish import finish_match
-from client.games.game import Notes, begin_game, new_alive_scratch
+from client.games.game import Notes, begin_game, new_alive_scratch, new_records
 from client.games.match_turns import MATCH_GAME, options_of, play_turns
 from client.games.orders import FinishedGame, GameOrder
 from client.games.played import new_turn_notes, played_game, with_more_room
@@ -30,7 +30,7 @@ class MatchGames:
     """
 
     def __init__(self, config: MatchConfig, capacity: int, length: int) -> None:
-        self.records = np.zeros(capacity, MATCH_GAME)
+        self.records = new_records(capacity, MATCH_GAME)
         self.notes: dict[int, Notes] = {}
         self.turn_notes = new_turn_notes(capacity, length, policies=False)
         self.turns = new_turns(self.records["state"], self.records["history"], length)

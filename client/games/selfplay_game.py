@@ -14,7 +14,7 @@ from client.games.afterwards import Afterwards
 from client.games.beginning import Plan, begin
 from client.games.finish import finish_selfplay
 from client.games.forks import ForkSource, forks_of
-from client.games.game import Notes, begin_game, new_alive_scratch
+from client.games.game import Notes, begin_game, new_alive_scratch, new_records
 from client.games.inquiries import Inquirer
 from client.games.orders import FinishedGame, GameOrder
 from client.games.played import PlayedGame, new_turn_notes, played_game, with_more_room
@@ -36,7 +36,7 @@ class SelfplayGames:
     """
 
     def __init__(self, config: SelfplayConfig, capacity: int, length: int, *, pass_alive_suicide: bool = False) -> None:
-        self.records = np.zeros(capacity, SELFPLAY_GAME)
+        self.records = new_records(capacity, SELFPLAY_GAME)
         self.notes: dict[int, Notes] = {}
         self.turn_notes = new_turn_notes(capacity, length, policies=True)
         self.turns = new_turns(self.records["state"], self.records["history"], length)

@@ -172,11 +172,12 @@ class Table:
 
     def _watch_time(self, slots: Slots) -> None:
         """Note until when the searches of ``slots`` may last, where they go by the clock."""
-        for slot in slots.tolist() if self._deadlines else ():
+        orders = self._games.turns.orders
+        for slot in slots.tolist():
+            order = orders[slot]
             self._deadlines.pop(slot, None)
-        orders = self._games.turns.orders[slots]
-        for slot in slots[orders["begins"] & (orders["seconds"] < FOREVER)].tolist():
-            self._deadlines[slot] = time.monotonic() + float(self._games.turns.orders[slot]["seconds"])
+            if order["begins"] and order["seconds"] < FOREVER:
+                self._deadlines[slot] = time.monotonic() + float(order["seconds"])
 
 
 def ask_as_turn(turns: Turns, slot: int, search: SearchOrder) -> None:

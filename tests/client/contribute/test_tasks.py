@@ -154,7 +154,8 @@ def test_a_task_with_a_position_that_cannot_be_played_is_none(
 
 def test_a_match_does_not_begin_at_positions(tmp_path: Path) -> None:
     rating = {key: value for key, value in TASK.items() if key != "network"} | {"kind": "rating"}
-    rating |= {"black_network": NETWORK, "white_network": NETWORK | {"name": "other"}, "start_poses": [POSITION]}
+    dated = NETWORK | {"created_at": "2026-01-01T00:00:00Z"}
+    rating |= {"black_network": dated, "white_network": dated | {"name": "other"}, "start_poses": [POSITION]}
     asking = Asking(tmp_path, (200, rating, {}), (200, RUN, {}))
     assert asking.fetcher.step() is Outcome.FAILED
     assert "games of its kind (rating) do not begin" in asking.lines[-1]

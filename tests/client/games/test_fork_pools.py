@@ -76,9 +76,9 @@ def test_the_seki_pool_is_drawn_from_as_often_as_it_should() -> None:
     assert len(seki) / 3000 == pytest.approx(0.1, abs=0.02)
     assert len({order.start.training_weight for order in seki if order.start}) == len(seki), "each fork once"  # type: ignore[union-attr]
     assert sum(order.start is None for order in games) + len(seki) == 3000
-    assert {order.seed for order in seki} == {seed for seed in range(3000) if coin(seed, 0, Draw.SEKI, 0.1)} - {
-        order.seed for order in games if order.start is None
-    }
+    assert {order.seed for order in seki} == {
+        seed for seed in range(3000) if coin(np.uint64(seed), 0, int(Draw.SEKI), 0.1)
+    } - {order.seed for order in games if order.start is None}
 
 
 def test_games_that_wait_for_a_pool_that_stays_empty_begin_plainly() -> None:
