@@ -147,7 +147,7 @@ SIDE_MUTATIONS: dict[str, tuple[Change, Reason]] = {
 }
 
 AGAIN_MUTATIONS: dict[str, tuple[Change, Reason]] = {
-    "not told": (column(G.REANALYSED, 0), Reason.REANALYSIS),
+    "not told": (column(G.REANALYSED, 0), Reason.VARIANCE_TIME),  # it is taken for a side position
     "half a flag": (column(G.REANALYSED, 0.5), Reason.GAME_COLUMNS),
     "cheap visits": (added(1, G.CHEAP_VISITS), Reason.REANALYSIS),
     "cheap surprise": (column(G.CHEAP_VALUE_SURPRISE, 1.5), Reason.REANALYSIS),

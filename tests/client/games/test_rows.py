@@ -41,7 +41,7 @@ from tests.client.games.naive_rows import (
 )
 from tests.client.games.test_afterwards import AFTERWARDS
 from tests.client.games.test_played_beginnings import EVERY_WAY, run, with_positions
-from tests.common.katago_games import katago_uploads
+from tests.common.katago_games import katago_uploads, reanalysed
 from tests.common.naive_game import NaiveGame
 
 G = GlobalTarget
@@ -358,11 +358,11 @@ def test_reanalysed_turns(stored: list[Stored]) -> None:
 # -- the twin beside KataGo --
 
 
-@pytest.mark.parametrize(("name", "games", "whole_games"), [("clean", 11, 11), ("full", 10, 0)])
+@pytest.mark.parametrize(("name", "games", "whole_games"), [("clean", 11, 11), ("full", 10, 0), ("reanalysed", 4, 0)])
 def test_katagos_rows_are_those_of_the_twin(name: str, games: int, whole_games: int) -> None:
     """All targets of its main rows that follow from the record; the TD values where every turn became a row."""
     seen = whole = 0
-    for upload in katago_uploads(name):
+    for upload in reanalysed() if name == "reanalysed" else katago_uploads(name):
         record = read(upload.sgf)
         assert record.info is not None
         if record.info.began_in_phase:
@@ -381,14 +381,15 @@ def test_katagos_rows_are_those_of_the_twin(name: str, games: int, whole_games: 
         values.append(naive.outcome())
         for row, columns in enumerate(main.global_targets):
             turn = int(columns[G.TURN])
-            expected = main_columns(naive, values, turn - first, False)
+            lacks_outcome = bool(columns[G.REANALYSED])  # so says the text
+            expected = main_columns(naive, values, turn - first, lacks_outcome)
             expected |= {47: naive.own_komi(naive.turns[turn]), 53: first, 56: naive.info.first_turn}
             expected[48] = float(naive.rules.scoring == Scoring.AREA or naive.turns[turn].phase == 2)
             expected |= dict(zip(range(41, 47), hash_parts(naive.info.game_hash), strict=True))
             for column, value in expected.items():
                 if is_whole or not (4 <= column < 16 or column == 22):
                     assert columns[column] == pytest.approx(value, abs=2e-5, rel=2e-5), (turn, column)
-            assert_spatial(main, row, naive, turn, False)
+            assert_spatial(main, row, naive, turn, lacks_outcome)
         seen, whole = seen + 1, whole + is_whole
     assert seen >= games
     assert whole >= whole_games
