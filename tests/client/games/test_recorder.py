@@ -15,6 +15,7 @@ from client.games.played import (
     with_more_room,
 )
 from client.games.recorder import make_rows, value_sequence, values_of, written_turns
+from client.games.starts import PLAIN
 from client.search.turns import CHILD, FOUND, new_turns
 from client.search.values import Values
 from common.derive import horizon_factors
@@ -52,6 +53,7 @@ def three_moves() -> PlayedGame:
     return PlayedGame(
         start=start,
         view=PlayerView(draw_white_wins=0.25),
+        provenance=PLAIN,
         colours=np.array([BLACK, WHITE, BLACK], np.int8),
         points=np.array([point_at(1, 1), PASS, PASS], np.int16),
         first_turn=0,
