@@ -106,7 +106,7 @@ def value_surprises(game: PlayedGame, values: Floats, parameters: SelfplayParame
 
 
 def unrounded_weights(
-    game: PlayedGame, surprises: Floats, parameters: SelfplayParameters, is_cheap: npt.NDArray[np.bool_]
+    game: PlayedGame, surprises: Floats, parameters: SelfplayParameters, may_exceed: npt.NDArray[np.bool_] | None
 ) -> Floats:
     """``[T]`` row weights after surprise weighting (training-data.md 5.2).
 
@@ -114,7 +114,7 @@ def unrounded_weights(
         game: the game.
         surprises: ``[T]`` of `value_surprises`.
         parameters: of the configuration.
-        is_cheap: ``[T]`` turns of cheap searches; only looked at where such turns may be searched again.
+        may_exceed: ``[T]`` turns that a surprise alone can make rows; None: all.
     """
     turns = game.turns
     if turns.count == 0:
@@ -125,7 +125,7 @@ def unrounded_weights(
         surprises,
         policy_share=parameters.policy_surprise_data_weight,
         value_share=parameters.value_surprise_data_weight,
-        may_exceed=~is_cheap | turns.replaced["is_replaced"] if parameters.use_reanalyze else None,
+        may_exceed=may_exceed,
     )
     return weights * parameters.scale_data_weight
 
