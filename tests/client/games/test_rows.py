@@ -138,6 +138,20 @@ def is_side(rows: Rows) -> npt.NDArray[np.bool_]:
     return np.asarray((columns[:, G.FUTURE_WEIGHT] == 0) & (columns[:, G.REANALYSED] == 0))
 
 
+def test_how_often_something_is_asked(stored: list[Stored]) -> None:
+    turns = lines = may_have_lead = leads = 0
+    for game in stored:
+        turns += game.recorded.played.turns.count
+        lines += sum(len(side.line.moves) == 1 for side in game.sides)
+        columns = game.rows.global_targets
+        possible = (columns[:, G.SEARCH_NO_RESULT] < 0.3) & (columns[:, G.NO_RESULT] < 1)
+        assert not columns[~possible, G.LEAD_WEIGHT].any()
+        told = {(row[G.TURN], row[G.ROOT_VISITS], row[G.SEARCH_WIN]): row[G.LEAD_WEIGHT] for row in columns[possible]}
+        may_have_lead, leads = may_have_lead + len(told), leads + sum(told.values())
+    assert lines / turns == pytest.approx(0.3, abs=0.04)
+    assert leads / may_have_lead == pytest.approx(0.4, abs=0.06)
+
+
 def lead_columns(lead: float | None, game: NaiveGame, naive: NaiveRecord) -> dict[int, float]:
     if lead is None or naive.end.no_result:
         return {21: 0.0, 29: 0.0}
