@@ -83,6 +83,7 @@ class Reason(StrEnum):
     END_FLAGS = "end_flags"
     FORMAT_VERSION = "format_version"
     SPARE_COLUMNS = "spare_columns"
+    REANALYSIS = "reanalysis"
     SIDE_POSITION = "side_position"
     SIDE_ROWS = "side_rows"
     # -- the audit itself --

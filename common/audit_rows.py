@@ -62,6 +62,7 @@ class SearchComment:
     score: float
     visits: int  # of the search whose values these are
     weight: float | None
+    cheap_visits: int | None = None  # of the turn's first search, where these are a later one's
 
 
 @dataclass(frozen=True)
@@ -227,6 +228,7 @@ class MainRows:
         self._check_policies()
         self._check_q_values()
         self._check_facts()
+        self._check_reanalysis()
         self._check_frequencies()
 
     def _expect(self, holds: npt.NDArray[np.bool_], reason: Reason, text: str) -> None:
@@ -398,6 +400,23 @@ class MainRows:
                     f"row {row}: {columns[row, _G.ROOT_VISITS]:g} visits, the SGF says {comment.visits} (turn {turn})",
                 )
                 break
+
+    def _check_reanalysis(self) -> None:
+        """Columns 64 to 67: which rows are of turns that the SGF says were searched again, and what it says of that."""
+        comments = [self._game.comments[turn] for turn in self._turns]
+        cheap = np.array([0 if comment is None else comment.cheap_visits or 0 for comment in comments])
+        columns, is_again = self._columns, cheap > 0
+        told = columns[:, _G.REANALYSED]
+        self._expect(told == is_again, Reason.REANALYSIS, "column 64 (REANALYSED) is not what the SGF says")
+        self._expect(
+            columns[:, _G.CHEAP_VISITS] == cheap, Reason.REANALYSIS, "column 67 (CHEAP_VISITS) is not what the SGF says"
+        )
+        surprises = columns[:, [_G.CHEAP_POLICY_SURPRISE, _G.CHEAP_VALUE_SURPRISE]]
+        self._expect(
+            (surprises >= -1e-3) & (surprises[:, 1:] <= 1 + 1e-5) & (is_again[:, np.newaxis] | (surprises == 0)),
+            Reason.REANALYSIS,
+            "surprises of a first search (columns 65, 66) are out of range, or there was none",
+        )
 
     def _check_frequencies(self) -> None:
         """Each turn is written as often as its printed weight, rounded up or down by chance."""

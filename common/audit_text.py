@@ -408,7 +408,12 @@ def _check_visits(record: GameRecord, config: Config, findings: Findings) -> Non
     threads = max(search.num_search_threads for search in searches)
     least, most = visit_range(config)
     colours = [move.colour for move in record.moves]
+    may_repeat = isinstance(config, SelfplayConfig) and config.selfplay.use_reanalyze
     for turn, values in _searches(record):
+        if values.reanalysis_visits is not None and not may_repeat:
+            text = f"move {turn + 1} was searched again, which the job's text does not ask for"
+            findings.add(Reason.JOB_VISITS, text)
+            return
         colour = colours[turn] if turn < len(colours) else 0  # 0: the one upon which a player resigned
         share = playout_share(colour, info.white_doublings) if colour and info.white_doublings else 1.0
         hinted = _HINT_VISITS if info.game_type == "hintpos" and turn == info.start_turn else 1
@@ -465,7 +470,8 @@ def _most_of_chance(number: float, probability: float) -> float:
 def most_weight(turns: int, config: SelfplayConfig) -> tuple[float, float]:
     """Bounds of the weights of ``turns`` searched turns before they become copies: of their sum, and of each one."""
     options = config.selfplay
-    full = float(turns) if options.use_reanalyze else _most_of_chance(turns, 1.0 - options.cheap_search_prob)
+    again = options.reanalyze_prop or 0.0 if options.use_reanalyze else 0.0
+    full = _most_of_chance(turns, 1.0 - options.cheap_search_prob * (1.0 - again))
     together = full + (turns - full) * options.cheap_search_target_weight
     shared = options.policy_surprise_data_weight + options.value_surprise_data_weight
     one = max(1.0, 1.0 - shared + shared * together)

@@ -127,6 +127,17 @@ class Branches:
         """Colour of the player to move at the end of the line."""
         return int(self._work[0]["to_move"])
 
+    @property
+    def state(self) -> State:
+        """STATE at the end of the line; valid until the next call of `follow`, as the HISTORY is."""
+        state: State = self._work[0]
+        return state
+
+    @property
+    def history(self) -> History:
+        """HISTORY at the end of the line."""
+        return self._history
+
     def position(self) -> SidePosition:
         """The position at the end of the line that `follow` has played."""
         state, length = self._work[0], self._length

@@ -183,6 +183,7 @@ def surprise_weights(
     *,
     policy_share: float,
     value_share: float,
+    may_exceed: npt.NDArray[np.bool_] | None = None,
 ) -> Floats:
     """Row weights after surprise weighting (training-data.md 5.2); their sum stays.
 
@@ -192,6 +193,7 @@ def surprise_weights(
         value_surprises: ``[T]`` of `value_surprises`.
         policy_share: ``policySurpriseDataWeight``.
         value_share: ``valueSurpriseDataWeight``; the two sum to at most 1.
+        may_exceed: ``[T]`` turns that come in by a surprise beyond what their weight says; None: all.
 
     Returns:
         ``[T]`` float64, equal to ``weights`` where they sum to less than 1.
@@ -202,9 +204,10 @@ def surprise_weights(
     mean_policy = (weights * policy_surprises).sum() / total
     mean_value = (weights * value_surprises).sum() / total
     value_share *= min(1.0, mean_value / _VALUE_SURPRISE_SCALE)
-    by_policy = weights * policy_surprises + (1.0 - weights) * np.maximum(
-        0.0, policy_surprises - _SURPRISING_CHEAP_FACTOR * mean_policy
-    )
+    excess = np.maximum(0.0, policy_surprises - _SURPRISING_CHEAP_FACTOR * mean_policy)
+    if may_exceed is not None:
+        excess = np.where(may_exceed, excess, 0.0)
+    by_policy = weights * policy_surprises + (1.0 - weights) * excess
     by_value = weights * value_surprises
     kept = (1.0 - policy_share - value_share) * weights
     kept = kept + policy_share * total * by_policy / max(by_policy.sum(), _TINY)

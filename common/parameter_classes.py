@@ -264,7 +264,26 @@ class SelfplayParameters(GameRunnerParameters):
     value_surprise_data_weight: Annotated[float, Key("valueSurpriseDataWeight", _PROBABILITY)]
     use_search_value_surprise: Annotated[bool, Key("useSearchValueSurprise", BOOLEAN)] = False
     scale_data_weight: Annotated[float, Key("scaleDataWeight", number(0.01, 10))] = 1.0
+    # -- cheap turns searched again; None only where that is off --
     use_reanalyze: Annotated[bool, Key("useReanalyze", BOOLEAN)] = False
+    reanalyze_prop: Annotated[float | None, Key("reanalyzeProp", _PROBABILITY)] = None
+    reanalyze_policy_surprise_weight: Annotated[float | None, Key("reanalyzePolicySurpriseWeight", number(0, 100))] = (
+        None
+    )
+    reanalyze_value_surprise_weight: Annotated[float | None, Key("reanalyzeValueSurpriseWeight", number(0, 100))] = None
+    reanalyze_surprise_exponent: Annotated[float | None, Key("reanalyzeSurpriseExponent", number(0, 10))] = None
+    reanalyze_use_outcome_targets: Annotated[bool | None, Key("reanalyzeUseOutcomeTargets", BOOLEAN)] = None
+    # ours alone: how many moves of each search its record tells
+    sgf_top_moves: Annotated[int, Key("sgfTopMoves", integer(0, 50))] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFileParameters:
+    """Files of rows in a folder (training-data.md 6); what is played for a server is sent game by game instead."""
+
+    max_rows_per_train_file: Annotated[int, Key("maxRowsPerTrainFile", integer(1, 10**8))] = 20_000
+    # smallest share of that which the first file may hold, so that programs begun together do not end files together
+    first_file_rand_min_prop: Annotated[float, Key("firstFileRandMinProp", _PROBABILITY)] = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

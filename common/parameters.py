@@ -24,6 +24,7 @@ from common.parameter_classes import (
     FOREVER,
     GameInitParameters,
     MatchParameters,
+    RowFileParameters,
     SearchParameters,
     SelfplayParameters,
     ThinkingParameters,
@@ -40,6 +41,7 @@ __all__ = [
     "GameInitParameters",
     "MatchConfig",
     "MatchParameters",
+    "RowFileParameters",
     "SearchParameters",
     "SelfplayConfig",
     "SelfplayParameters",
@@ -51,6 +53,7 @@ __all__ = [
     "engine_entries",
     "keys_of",
     "parse_match",
+    "parse_row_files",
     "parse_selfplay",
     "read_engine",
 ]
@@ -94,13 +97,7 @@ class MatchConfig:
 # What can be played so far
 # --------------------------------------------------------------------------------------------------------------------
 
-PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
-    "estimateLeadProb": (0.0,),
-    "sidePositionProb": (0.0,),
-    "useSearchValueSurprise": (False,),
-    "scaleDataWeight": (1.0,),
-    "useReanalyze": (False,),
-}
+PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {}
 """Keys of which only some values can be played, and those values; none: the key has to be left out."""
 
 _MATCH_PLAYABLE: Final[Mapping[str, tuple[object, ...]]] = {
@@ -123,10 +120,10 @@ PASSED_OVER: Final[Mapping[str, str]] = {
     r"num(?:Games|GameThreads)\w*|log\w*|homeDataDir": "how many games run, and what is logged, is the command's",
     r"botName|nnModelFile|numBots|includeBots|secondaryBots|extraPairs\w*": "who plays is the command's",
     r"dataBoardLen|inputsVersion": "the run says them beside the text",
-    r"maxDataQueueSize|maxRowsPerTrainFile|firstFileRandMinProp": "rows are sent game by game",
+    r"maxDataQueueSize": "rows wait for nobody",
+    r"maxRowsPerTrainFile|firstFileRandMinProp": "files of rows are the command's; for a server, games are sent",
     r"switchNetsMidGame": "a game is played by the nets of its job to its end",
     r"nodeTableShardsPowerOfTwo": "a tree is searched by one thread, and its table is whole",
-    r"reanalyze\w+": "of reanalysis, which useReanalyze turns on",
     r"startPoses(?:LoadProb|SgfExcludes|TurnWeightLambda)": "of start positions from files, which no text may name",
 }
 """Keys without a meaning here, as patterns, and why; they are passed over without a warning."""
@@ -219,6 +216,15 @@ def parse_match(
     assert match is not None
     played = tuple(bot for bot in bots if bot is not None)
     return MatchConfig(bots=played, init=init, match=match, warnings=reader.warnings())
+
+
+def parse_row_files(text: str) -> RowFileParameters:
+    """What a text says of the files of rows that its games are written into; `ConfigError` as `parse_selfplay`."""
+    reader = _Reader(config_text.parse(text))
+    files = reader.read(RowFileParameters)
+    reader.finish()
+    assert files is not None
+    return files
 
 
 def read_engine(kind: type[_Parameters], *layers: Mapping[str, Entry]) -> EngineConfig[_Parameters]:
@@ -467,6 +473,10 @@ def _selfplay_problems(search: SearchParameters, selfplay: SelfplayParameters) -
     ):
         if visits > search.max_visits:
             problems.append(f"{name} = {visits} is more than maxVisits = {search.max_visits}")
+    if selfplay.use_reanalyze:
+        for field, key in keys_of(SelfplayParameters).items():
+            if field.startswith("reanalyze_") and getattr(selfplay, field) is None:
+                problems.append(f"useReanalyze = true needs it: {key.name} {IS_MISSING}")
     if selfplay.policy_surprise_data_weight + selfplay.value_surprise_data_weight > 1:
         problems.append("policySurpriseDataWeight and valueSurpriseDataWeight together are more than 1")
     for name, most in (

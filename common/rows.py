@@ -36,6 +36,8 @@ NUM_GLOBAL_TARGETS_V2: Final = 64
 """Columns in a file of data format version 2 and older; readers append zeros."""
 DATA_FORMAT_VERSION: Final = 3
 """What ``GlobalTarget.DATA_FORMAT_VERSION`` holds in rows that we write."""
+DATA_FORMAT_VERSIONS: Final = (2, DATA_FORMAT_VERSION)
+"""What files can be written in; version 2 has fewer columns, and does not say which rows were reanalysed."""
 
 SCORE_MARGIN: Final = 60
 """The score distribution reaches from ``-(area + SCORE_MARGIN) + 0.5`` to ``area + SCORE_MARGIN - 0.5``."""
@@ -425,15 +427,23 @@ def game_hash(global_targets: npt.NDArray[np.float32]) -> str:
     return f"{words[1]:016X}{words[0]:016X}"
 
 
-def to_npz(rows: Rows) -> bytes:
-    """The bytes of a row file. Equal rows give equal bytes; raises ``RowsError`` for rows that no reader would take."""
+def to_npz(rows: Rows, version: int = DATA_FORMAT_VERSION) -> bytes:
+    """The bytes of a row file. Equal rows give equal bytes.
+
+    ``version`` is one of ``DATA_FORMAT_VERSIONS``. Raises ``RowsError`` for rows that no reader would take.
+    """
     rows.check()
-    return npz.to_bytes({spec.member: getattr(rows, spec.field) for spec in ARRAYS})
+    arrays = {spec.member: getattr(rows, spec.field) for spec in ARRAYS}
+    if version != DATA_FORMAT_VERSION:
+        columns = rows.global_targets[:, :NUM_GLOBAL_TARGETS_V2].copy()
+        columns[:, GlobalTarget.DATA_FORMAT_VERSION] = version
+        arrays[GLOBAL_TARGETS_MEMBER] = columns
+    return npz.to_bytes(arrays)
 
 
-def write_npz(rows: Rows, path: str | os.PathLike[str]) -> None:
+def write_npz(rows: Rows, path: str | os.PathLike[str], version: int = DATA_FORMAT_VERSION) -> None:
     """Write ``rows`` to ``path``; the file appears complete or not at all. Errors as ``to_npz``, and ``OSError``."""
-    write_whole(Path(path), to_npz(rows))
+    write_whole(Path(path), to_npz(rows, version))
 
 
 UPLOAD_LIMITS: Final = Limits(max_file_bytes=16 << 20, max_unpacked_bytes=96 << 20, max_rows=10_000)

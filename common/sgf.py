@@ -21,7 +21,7 @@ from common.go.handicap import fixed_points
 from common.go.result import DRAW, VOID
 from common.go.rules import MAX_KOMI, Rules, Scoring, komi_text
 from common.sgf_bytes import Properties, TooManyNodes, main_line
-from common.sgf_record import GameRecord, Move, MoveValues, StartInfo, move_comment, split_comment
+from common.sgf_record import LETTERS, GameRecord, Move, MoveValues, StartInfo, move_comment, split_comment
 
 __all__ = [
     "MAX_BYTES",
@@ -45,7 +45,6 @@ _MOST_POINTS: Final = 99_999
 _MAX_SETUP: Final = 10 * MAX_LENGTH**2
 """Points that a file may set up or clear, repeated ones counted."""
 TROMP_TAYLOR: Final = Rules()
-_LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _COLOURS: Final = {"B": BLACK, "W": WHITE}
 _CENTIKOMI: Final = 100.0
 """From here the komi of a foreign file is in hundredths."""
@@ -81,7 +80,7 @@ def write(record: GameRecord, *, plain_rules: bool = False) -> str:
     for name, colour in (("AB", BLACK), ("AW", WHITE)):
         points = sorted((y, x) for stone, x, y in record.stones if stone == colour)
         if points:
-            parts.append(name + "".join(f"[{_LETTERS[x]}{_LETTERS[y]}]" for y, x in points))
+            parts.append(name + "".join(f"[{LETTERS[x]}{LETTERS[y]}]" for y, x in points))
     if not record.moves and record.beginner == WHITE:
         parts.append("PL[W]")
     comment = record.info.to_text() if record.info is not None else record.comment
@@ -96,7 +95,7 @@ def write(record: GameRecord, *, plain_rules: bool = False) -> str:
 
 def _node(move: Move, result: str | None) -> str:
     letter = "B" if move.colour == BLACK else "W"
-    point = "" if move.at is None else _LETTERS[move.at[0]] + _LETTERS[move.at[1]]
+    point = "" if move.at is None else LETTERS[move.at[0]] + LETTERS[move.at[1]]
     text = f";{letter}[]TR[{point}]" if move.is_pass_for_ko else f";{letter}[{point}]"
     comment = move_comment(move, result)
     return f"{text}C[{_escaped(comment)}]" if comment else text
@@ -225,7 +224,7 @@ class _Body:
                     if colour is None:
                         self.stones.pop(point, None)
                     elif self.stones.get(point, colour) != colour:
-                        raise SgfError(f"{place}: {name}: both colours at {_LETTERS[point[0]]}{_LETTERS[point[1]]}")
+                        raise SgfError(f"{place}: {name}: both colours at {LETTERS[point[0]]}{LETTERS[point[1]]}")
                     else:
                         self.stones[point] = colour
         player = _text(properties, "PL").strip()[:1].upper()
@@ -250,7 +249,7 @@ class _Body:
         return self._point(place, text)
 
     def _point(self, place: str, text: str) -> tuple[int, int]:
-        x, y = (_LETTERS.find(text[0]), _LETTERS.find(text[1])) if len(text) == 2 else (-1, -1)
+        x, y = (LETTERS.find(text[0]), LETTERS.find(text[1])) if len(text) == 2 else (-1, -1)
         if x < 0 or y < 0:
             raise SgfError(f"{place}[{text[:10]}] is not a point")
         if x >= self.x_size or y >= self.y_size:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from common.go.basics import BLACK
 from common.go.handicap import count_stones
@@ -18,6 +18,32 @@ GAME_TYPES: Final = (
     "normal", "cleanuptraining", "fork", "handicap", "sgfpos", "hintpos", "hintfork", "asym",
 )  # fmt: skip
 PASS_FOR_KO: Final = "Pass for ko"
+LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""Columns and rows in an SGF, from 0."""
+_PASS: Final = "pass"  # as a top move
+
+
+class TopMove(NamedTuple):
+    """A move that a search has looked at."""
+
+    at: tuple[int, int] | None  # None is a pass
+    visits: int
+    win_loss: float  # White's, 2 decimals
+
+    def to_text(self) -> str:
+        """E.g. ``dd:12:0.31``."""
+        where = _PASS if self.at is None else LETTERS[self.at[0]] + LETTERS[self.at[1]]
+        return f"{where}:{self.visits}:{self.win_loss:.2f}"
+
+    @staticmethod
+    def from_text(text: str) -> TopMove:
+        """Inverse of `to_text` for what `_TOP_MOVE` matches."""
+        where, visits, win_loss = text.split(":")
+        at = None if where == _PASS else (LETTERS.index(where[0]), LETTERS.index(where[1]))
+        return TopMove(at, int(visits), float(win_loss))
+
+
+_TOP_MOVE: Final = rf"(?:{_PASS}|[a-zA-Z]{{2}}):\d{{1,9}}:-?\d\.\d\d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +57,7 @@ class MoveValues:
     visits: int
     reanalysis_visits: int | None = None  # visits of a later search, which the values then come from
     weight: float | None = None  # of the training row, 2 decimals
+    top: tuple[TopMove, ...] = ()  # the moves with most visits; ours alone, where a run asks for them
 
     @property
     def win_loss(self) -> float:
@@ -44,6 +71,8 @@ class MoveValues:
             parts.append(f"rv={self.reanalysis_visits}")
         if self.weight is not None:
             parts.append(f"weight={self.weight:.2f}")
+        if self.top:
+            parts.append("top=" + ",".join(move.to_text() for move in self.top))
         return " ".join(parts)
 
     @staticmethod
@@ -52,7 +81,7 @@ class MoveValues:
         found = _VALUES.fullmatch(text)
         if found is None:
             return None
-        win, loss, no_result, score, visits, again, weight = found.groups()
+        win, loss, no_result, score, visits, again, weight, top = found.groups()
         return MoveValues(
             float(win),
             float(loss),
@@ -61,12 +90,14 @@ class MoveValues:
             int(visits),
             None if again is None else int(again),
             None if weight is None else float(weight),
+            () if top is None else tuple(TopMove.from_text(move) for move in top.split(",")),
         )
 
 
 _VALUES: Final = re.compile(
     r"(-?\d{1,3}\.\d\d) (-?\d{1,3}\.\d\d) (-?\d{1,3}\.\d\d) (-?\d{1,6}\.\d) v=(\d{1,15})"
     r"(?: rv=(\d{1,15}))?(?: weight=(\d{1,6}\.\d\d))?"
+    rf"(?: top=({_TOP_MOVE}(?:,{_TOP_MOVE})*))?"
 )
 
 

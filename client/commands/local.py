@@ -30,9 +30,10 @@ from client.search.cache import CacheForm, CacheSettings
 from common.arguments import games_at_once, positive, seed, threads, whole
 from common.config_text import ConfigError
 from common.interrupts import EXIT_INTERRUPTED
-from common.parameters import TextKind, completed
+from common.parameters import RowFileParameters, TextKind, completed
 from common.precision import Precision
 from common.progress import QUIET_S
+from common.rows import DATA_FORMAT_VERSION, DATA_FORMAT_VERSIONS
 from common.text_files import read_text
 
 REPORT_EVERY_S: Final = 10.0
@@ -53,6 +54,13 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=seed, default=0, metavar="S", help="same seed, same games (default 0)")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for sgfs and tdata")
+    parser.add_argument(
+        "--data-version",
+        type=int,
+        choices=DATA_FORMAT_VERSIONS,
+        default=DATA_FORMAT_VERSION,
+        help="format of the rows; 2 is for programs before KataGo 1.17 (default %(default)s)",
+    )
     parser.add_argument(
         "--parallel-games", type=games_at_once, default=32, metavar="G", help="games at once (default 32)"
     )
@@ -130,12 +138,13 @@ def add_precision(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def play_into_folder(source: Source, options: argparse.Namespace, take: Sink) -> StreamStats:
+def play_into_folder(source: Source, options: argparse.Namespace, take: Sink, files: RowFileParameters) -> StreamStats:
     """Play the orders of ``source`` into ``options.output``; ``take`` sees each finished game. Says how it goes.
 
-    The first SIGINT or SIGTERM finishes the running games, the second stops at once; what is finished is on disk.
+    ``files`` says how many rows a file there holds. The first SIGINT or SIGTERM finishes the running games, the second
+    stops at once; what is finished is on disk.
     """
-    folder = _folder_of(options)
+    folder = _folder_of(options, files)
     stats, control = StreamStats(), StreamControl()
 
     def sink(game: FinishedGame) -> None:
@@ -162,9 +171,9 @@ def play_into_folder(source: Source, options: argparse.Namespace, take: Sink) ->
     return stats
 
 
-def _folder_of(options: argparse.Namespace) -> GameFolder:
+def _folder_of(options: argparse.Namespace, files: RowFileParameters) -> GameFolder:
     try:
-        return GameFolder(options.output, options.seed)
+        return GameFolder(options.output, options.seed, files, options.data_version)
     except FileExistsError:
         raise
     except OSError as error:

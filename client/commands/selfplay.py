@@ -14,7 +14,7 @@ from client.networks import network_of
 from common.arguments import whole
 from common.config_text import ConfigError
 from common.go.basics import MAX_LENGTH, MIN_LENGTH
-from common.parameters import parse_selfplay
+from common.parameters import parse_row_files, parse_selfplay
 from common.text_files import read_text
 
 
@@ -38,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
         with explained(options.config):
             length = options.length or max(parse_selfplay(text).init.longest_side, sources.longest_side)
             config = parse_selfplay(text, data_board_len=length)
+            files = parse_row_files(text)
             sources.check(length)
         orders = (
             GameOrder(
@@ -52,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
             for number in range(options.games)
         )
         forked = ForkedOrders(orders, config.selfplay.seki_fork_hack_prob)
-        play_into_folder(forked.next, options, forked.take)
+        play_into_folder(forked.next, options, forked.take, files)
     except BrokenPipeError:  # whoever reads has enough: no fault to be told (`common.pipes`)
         raise
     except (ConfigError, OSError, ValueError) as error:

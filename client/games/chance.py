@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from client.games.playing import Purpose
 from client.search.rng import philox
@@ -33,6 +34,18 @@ class Draw(IntEnum):
     """Whether a new game goes on near the end of another."""
     POSITION = 7
     """At which position of a file a new game begins."""
+    AGAIN = 8
+    """Which turns of a finished game are searched again."""
+    HAS_SIDE_POSITION = 9
+    """Whether a line leaves the game at a turn."""
+    SIDE_POSITIONS = 10
+    """The moves of that line, and how far it goes."""
+    SIDE_ROWS = 11
+    """As `ROWS`, of side positions."""
+    HAS_LEAD = 12
+    """Whether a turn's lead is estimated."""
+    HAS_SIDE_LEAD = 13
+    """The same of a side position; the turn is its number."""
     SEARCH = 16
     """And on: the seeds of searches, one stream for each `Purpose`."""
 
@@ -67,6 +80,20 @@ def symmetry_salt(seed: int) -> int:
 def coin(seed: Any, turn: int, draw: int, probability: float) -> bool:
     """True with ``probability``; the only draw of its stream. ``seed`` is an np.uint64."""
     return bool(draw_bits(seed, turn, draw) * _DRAWS_PER_UNIT < probability)
+
+
+def chosen_turns(seed: int, first: int, end: int, draw: Draw, probability: float) -> npt.NDArray[np.bool_]:
+    """[end - first] the `coin` of each turn from ``first`` to before ``end``."""
+    chosen = np.zeros(end - first, np.bool_)
+    if probability > 0.0:
+        _choose_turns(np.uint64(seed), first, int(draw), probability, chosen)
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def _choose_turns(seed: Any, first: int, draw: int, probability: float, chosen: npt.NDArray[np.bool_]) -> None:
+    for index in range(chosen.shape[0]):
+        chosen[index] = coin(seed, first + index, draw, probability)
 
 
 @njit(cache=True, nogil=True)

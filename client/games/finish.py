@@ -11,21 +11,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from client.games.draft import Draft
-from client.games.inquiries import Inquirer
+from client.games.afterwards import Recorded
 from client.games.orders import FinishedGame, GameOrder
-from client.games.played import PlayedGame
-from client.games.playing import Script
-from client.games.recorder import make_rows, root_values, value_sequence, weigh, written_turns
+from client.games.played import PlayedGame, PlayedTurns
+from client.games.recorder import root_values
 from common.audit import UNFINISHED, GameFacts
 from common.go.points import EMPTY, PASS, WHITE, x_of, y_of
 from common.go.result import resignation_text
 from common.go.state import State
-from common.parameters import SelfplayParameters
 from common.replay import Ending, Replay, ending, replay
 from common.rows import Rows
 from common.sgf import write
-from common.sgf_record import GameRecord, Move, MoveValues, StartInfo
+from common.sgf_record import GameRecord, Move, MoveValues, StartInfo, TopMove
 
 
 @dataclass(frozen=True)
@@ -39,50 +36,28 @@ class _Result:
     leader: str  # the winner, or who is ahead in a game that was stopped
 
 
-def finish_selfplay(
-    order: GameOrder,
-    state: State,
-    played: PlayedGame,
-    parameters: SelfplayParameters,
-    inquirer: Inquirer,
-    random: np.random.Generator,
-) -> Script[FinishedGame]:
-    """SGF, rows and facts of a game of self-play that came to ``state``; ``inquirer`` asks its net."""
-    end = ending(state, order.length)
-    values = value_sequence(played, end)
-    weighing = weigh(played, values, parameters, random)
-    turns = written_turns(played, weighing.copies)
-    if played.provenance.white_doublings:
-        played = yield from _without_doublings(played, turns, inquirer)
-    replayed = replay(
-        played.start,
-        played.colours,
-        played.points,
-        length=order.length,
-        view=played.view,
-        encoded_turns=turns,
-        white_doublings=played.provenance.white_doublings,
-    )
-    rows = make_rows(played, replayed, end, values, weighing.copies, random) if len(turns) else None
-    result = _result(end, stopped=played.hit_move_limit)
-    comments = _comments(values[:-1], played.turns.found["visits"], weighing.unrounded.tolist())
+def finish_selfplay(order: GameOrder, recorded: Recorded, top_moves: int) -> FinishedGame:
+    """SGF, rows and facts of a game of self-play; the SGF tells so many moves of each search."""
+    played, replayed = recorded.played, recorded.replayed
+    result = _result(recorded.end, stopped=played.hit_move_limit)
+    comments = _comments(recorded.values[:-1], played.turns, recorded.weights.tolist())
+    if top_moves:
+        comments = [
+            replace(comment, top=_top_moves(children, top_moves))
+            for comment, children in zip(comments, played.turns.children_by_turn(), strict=True)
+        ]
     record = _record(order, played, replayed, comments, result)
-    facts = _facts(order, record, result, rows, played)
-    return FinishedGame(order, facts, write(record), rows, result.leader)
+    facts = _facts(order, record, result, recorded.rows, played)
+    return FinishedGame(order, facts, write(record), recorded.rows, result.leader)
 
 
-def _without_doublings(played: PlayedGame, turns: npt.NDArray[np.intp], inquirer: Inquirer) -> Script[PlayedGame]:
-    """An asymmetric game with what the net says at ``turns`` of their positions if nobody tells it of doublings."""
-    found = played.turns.found.copy()
-    draft = Draft(played.start, played.view)
-    wanted = set(turns.tolist())
-    for turn, point in enumerate(played.points.tolist()):
-        if turn in wanted:
-            result = yield from inquirer.raw(draft.state, draft.history)
-            found[turn - played.first_turn]["raw"] = tuple(result.raw)
-            found[turn - played.first_turn]["raw_policy_entropy"] = result.raw_policy_entropy
-        draft.play(point)
-    return replace(played, turns=replace(played.turns, found=found))
+def _top_moves(children: npt.NDArray[np.void], most: int) -> tuple[TopMove, ...]:
+    """Those of ``children`` (CHILD, in order of creation) that have most visits, the first of equal ones before."""
+    best = children[np.argsort(-children["visits"], kind="stable")[:most]]
+    return tuple(
+        TopMove(None if point == PASS else (x_of(point), y_of(point)), visits, win_loss)
+        for point, visits, win_loss in best[["point", "visits", "win_loss"]].tolist()
+    )
 
 
 def finish_match(order: GameOrder, state: State, played: PlayedGame, resigned_by: int) -> FinishedGame:
@@ -91,8 +66,8 @@ def finish_match(order: GameOrder, state: State, played: PlayedGame, resigned_by
     The player ``resigned_by`` gave up, or nobody if that is EMPTY.
     """
     replayed = replay(played.start, played.colours, played.points, length=order.length, view=played.view)
-    found = played.turns.found
-    comments = _comments(root_values(found), found["visits"], [None] * len(found))
+    turns = played.turns
+    comments = _comments(root_values(turns.found), turns, [None] * turns.count)
     if resigned_by == EMPTY:
         result = _result(ending(state, order.length), stopped=played.hit_move_limit)
     else:
@@ -108,14 +83,17 @@ def _result(end: Ending, *, stopped: bool) -> _Result:
     return _Result(end.result, end.winner, end.score, resigned=False, leader=end.winner)
 
 
-def _comments(
-    values: npt.NDArray[np.float64], visits: npt.NDArray[np.int32], weights: Sequence[float | None]
-) -> list[MoveValues]:
-    """What the record says of each searched turn: ``values`` [T, 4] as of `root_values`, visits [T], weights [T]."""
-    turns = zip(values.tolist(), visits.tolist(), weights, strict=True)
+def _comments(values: npt.NDArray[np.float64], turns: PlayedTurns, weights: Sequence[float | None]) -> list[MoveValues]:
+    """What the record says of each of T searched turns: ``values`` [T, 4] as of `root_values`, ``weights`` [T]."""
+    is_again = turns.replaced["is_replaced"]
+    visits, visits_again = turns.found["visits"], turns.found["visits"].tolist()
+    visits = np.where(is_again, turns.replaced["visits"], visits).tolist()
+    again = [later if is_later else None for is_later, later in zip(is_again, visits_again, strict=True)]
     return [
-        MoveValues(win, loss, no_result, score, count, None, weight)
-        for (win, loss, no_result, score), count, weight in turns
+        MoveValues(win, loss, no_result, score, count, later, weight)
+        for (win, loss, no_result, score), count, later, weight in zip(
+            values.tolist(), visits, again, weights, strict=True
+        )
     ]
 
 

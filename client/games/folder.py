@@ -15,9 +15,11 @@ from typing import Final
 import numpy as np
 
 from client.games.orders import FinishedGame
-from common.rows import Rows, write_npz
+from common.parameter_classes import RowFileParameters
+from common.rows import DATA_FORMAT_VERSION, Rows, write_npz
 
-ROWS_PER_FILE: Final = 20_000
+ROW_FILES: Final = RowFileParameters()
+"""What holds where nobody says otherwise."""
 _NAME_BYTES: Final = 8
 _SAVE_EVERY_S: Final = 2.0
 _SHARE: Final = 20.0
@@ -25,19 +27,32 @@ _SHARE: Final = 20.0
 
 
 class GameFolder:
-    """Takes games and writes them: records at once, rows soon and in files of `ROWS_PER_FILE`; nothing half-written.
+    """Takes games and writes them: records at once, rows soon and in files of so many; nothing half-written.
 
     Args:
         directory: made if it does not exist, with ``sgfs`` and, once there are rows, ``tdata``.
-        seed: names of the files.
+        seed: names of the files, and the rows of the first one.
+        files: how many rows a file holds; a game's may lie in two.
+        version: data format of the rows, of `common.rows.DATA_FORMAT_VERSIONS`.
         clock: seconds; tests give their own.
 
     Raises:
         FileExistsError: a file of this seed is there already.
     """
 
-    def __init__(self, directory: Path, seed: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        seed: int,
+        files: RowFileParameters = ROW_FILES,
+        version: int = DATA_FORMAT_VERSION,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._directory = directory
+        self._version = version
+        self._rows_per_file = files.max_rows_per_train_file
+        share = np.random.default_rng([seed, 0xF11E]).uniform(files.first_file_rand_min_prop, 1.0)
+        self._most = max(1, int(share * self._rows_per_file))  # of the present file
         self._names = np.random.default_rng([seed, 0x5EED])
         self._clock = clock
         self._rows: list[Rows] = []
@@ -56,10 +71,9 @@ class GameFolder:
             self._rows.append(game.rows)
             self._count += game.rows.count
         self._write_lines()
-        if self._count >= ROWS_PER_FILE:
-            self._write_rows()
-            self._begin_file()
-        elif self._clock() >= self._save_after:
+        while self._count >= self._most:
+            self._end_file()
+        if self._clock() >= self._save_after:
             self._write_rows()
 
     def flush(self) -> None:
@@ -73,13 +87,19 @@ class GameFolder:
             return
         self._rows_path = self._rows_path or self._new_path("tdata", ".npz")
         start = self._clock()
-        write_npz(Rows.concatenate(self._rows), self._rows_path)
+        write_npz(Rows.concatenate(self._rows), self._rows_path, self._version)
         self._saved = self._count
         now = self._clock()
         self._save_after = now + max(_SAVE_EVERY_S, _SHARE * (now - start))
 
-    def _begin_file(self) -> None:
-        self._rows, self._count, self._saved, self._rows_path = [], 0, 0, None
+    def _end_file(self) -> None:
+        """Fill the present file; what is too much for it goes into the next one."""
+        rows = Rows.concatenate(self._rows)
+        rest = rows.take(slice(self._most, None))
+        self._rows, self._count = [rows.take(slice(self._most))], self._most
+        self._write_rows()
+        self._rows, self._count, self._saved, self._rows_path = [rest], rest.count, 0, None
+        self._most = self._rows_per_file
 
     def _write_lines(self) -> None:
         if not self._lines:

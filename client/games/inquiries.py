@@ -1,4 +1,4 @@
-"""The searches by which a game is begun and forked: what the net alone says, and the fair komi.
+"""The searches of a game beside its turns: what the net alone says, the fair komi, the lead.
 
 All are scripts (`client.games.playing.Script`): so a game waits without a thread while others share the evaluations of
 its network.
@@ -16,11 +16,12 @@ import numpy as np
 from client.games import draws
 from client.games.chance import search_seed, symmetry_salt
 from client.games.draft import Draft
-from client.games.fair_komi import Worth, fair_komi
+from client.games.fair_komi import Asking, Worth, fair_komi, lead
 from client.games.playing import Purpose, Script, SearchOrder
 from client.search.parameters import to_record, without_exploration
 from client.search.pool import SearchResult
 from common.go.points import WHITE
+from common.go.rules import Rules
 from common.parameters import SearchParameters
 
 _AFTER: Final = 1 << 32
@@ -33,7 +34,7 @@ class Inquirer:
     Args:
         seed: of the game.
         searches: how each seat searches; one seat plays both colours.
-        komi_visits: of a search for the fair komi.
+        komi_visits: of a search for the fair komi or the lead.
         white_doublings: playout doublings of White, which the nets are told when komi is made fair.
         is_after: asked after the game's turns, not before.
     """
@@ -71,22 +72,30 @@ class Inquirer:
 
     def fair_komi(self, draft: Draft, random: np.random.Generator) -> Script[float]:
         """A komi beside the one under which both sides win as often from a draft's position (`adjustKomiToEven`)."""
-        asking = fair_komi(draft.komi, draft.start.area)
+        fair = yield from self._answered(fair_komi(draft.komi, draft.start.area), draft.state, draft.history)
+        return draws.clip_komi(draws.round_to_half(fair, random), draft.start.area)
+
+    def lead(self, state: np.void, history: np.void, rules: Rules, area: int) -> Script[float]:
+        """By how many points White is ahead in a position of a game under ``rules`` on a board of ``area`` points."""
+        return (yield from self._answered(lead(rules, area), state, history))
+
+    def _answered(self, asking: Asking, state: np.void, history: np.void) -> Script[float]:
+        """What follows where questions for the worth of a position under other komis are answered by searches."""
         komi = next(asking)
         while True:
-            worth = yield from self._worth(draft, komi)
+            worth = yield from self._worth(state, history, komi)
             try:
                 komi = asking.send(worth)
             except StopIteration as end:
-                return draws.clip_komi(draws.round_to_half(end.value, random), draft.start.area)
+                return float(end.value)
 
-    def _worth(self, draft: Draft, komi: float) -> Script[Worth]:
-        """A draft's position under another komi, by the searches of all seats; they are averaged."""
+    def _worth(self, state: np.void, history: np.void, komi: float) -> Script[Worth]:
+        """A position under another komi, by the searches of all seats; they are averaged."""
         found = []
         for seat, parameters in enumerate(self._even):
-            kept, draft.state["komi"] = draft.komi, komi
-            result = yield from self._ask(draft.state, draft.history, seat, parameters, visits=self._komi_visits)
-            draft.state["komi"] = kept
+            kept, state["komi"] = float(state["komi"]), komi
+            result = yield from self._ask(state, history, seat, parameters, visits=self._komi_visits)
+            state["komi"] = kept
             found.append(result.mean)
         return Worth(sum(mean.lead for mean in found) / len(found), sum(mean.win_loss for mean in found) / len(found))
 

@@ -55,8 +55,11 @@ def _selfplay_visits(config: SelfplayConfig, order: GameOrder) -> int:
     from client.games.selfplay_turns import HINT_VISITS
 
     hinted = isinstance(order.start, StartPosition) and order.start.hint is not None
-    turn = config.search.max_visits * (HINT_VISITS if hinted else 1)
-    return max(math.ceil(turn * most_share(config.selfplay)), config.selfplay.compensate_komi_visits)
+    turn, options = config.search.max_visits * (HINT_VISITS if hinted else 1), config.selfplay
+    beside = [options.compensate_komi_visits]
+    if options.estimate_lead_prob > 0:
+        beside.append(options.estimate_lead_visits)
+    return max(math.ceil(turn * most_share(options)), *beside)
 
 
 def _selfplay_games(config: SelfplayConfig, evaluators: Sequence[Evaluator], capacity: int) -> Games:

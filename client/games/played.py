@@ -103,6 +103,18 @@ def scale_policy(policy: npt.NDArray[np.float64], target: npt.NDArray[np.int16])
         target[position] = math.floor(policy[position] * factor + 0.5)
 
 
+REPLACED: Final = np.dtype(
+    [
+        ("is_replaced", np.bool_),  # all below is 0 where it is not
+        ("policy_surprise", np.float64),  # nats
+        ("value_surprise", np.float64),  # nats
+        ("visits", np.int32),
+    ],
+    align=True,
+)
+"""What is kept of a cheap search that another one of the same turn has replaced after the game."""
+
+
 @dataclass(frozen=True)
 class PlayedTurns:
     """The searches of one game: T turns, C children. As in `TurnNotes`."""
@@ -112,11 +124,16 @@ class PlayedTurns:
     policies: npt.NDArray[np.int16]  # [T, P]
     first_children: npt.NDArray[np.int32]  # [T + 1]
     children: npt.NDArray[np.void]  # [C] CHILD
+    replaced: npt.NDArray[np.void]  # [T] REPLACED
 
     @property
     def count(self) -> int:
         """T"""
         return len(self.found)
+
+    def children_by_turn(self) -> list[npt.NDArray[np.void]]:
+        """The children of each turn."""
+        return np.split(self.children, self.first_children[1:-1]) if self.count else []
 
 
 def turns_of(notes: TurnNotes, slot: int, count: int) -> PlayedTurns:
@@ -128,6 +145,7 @@ def turns_of(notes: TurnNotes, slot: int, count: int) -> PlayedTurns:
         policies=notes.policies[slot, :count],
         first_children=first,
         children=notes.children[slot, : first[-1]],
+        replaced=np.zeros(count, REPLACED),
     )
 
 

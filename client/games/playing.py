@@ -38,6 +38,12 @@ class Purpose(IntEnum):
     """Fixes the score centre before a turn is searched with altered visits; no move follows."""
     TURN = 2
     """The move to play, and what is recorded of the turn."""
+    WARM_UP_AGAIN = 3
+    """Before a turn that is searched again when the game is over."""
+    TURN_AGAIN = 4
+    """A turn that had a cheap search, in full when the game is over."""
+    SIDE_POSITION = 5
+    """A position beside the game; the turn is its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,8 @@ class SearchOrder:
     keep_tree: bool = False  # go on in the tree of the script's last search by this seat, as far as it reaches
     playouts: int = UNLIMITED
     guidance: Guidance = NO_GUIDANCE
+    first_turn: int = 0  # number of the record's first turn, where that starts in mid-game
+    tells: bool = False  # what is found is told as of a turn, too: in the slot's place in `Games.turns`
 
 
 Script: TypeAlias = "Generator[SearchOrder, SearchResult, _T]"
@@ -68,7 +76,11 @@ class Games(Protocol):
     """
 
     turns: Turns
-    """By slot; ``orders`` are written by `go_on`, what was found is written before it is asked again."""
+    """By slot; ``orders`` are written by `go_on`, what was found is written before it is asked again.
+
+    What a script's search that `SearchOrder.tells` has found stays there until the script's next search; the move is
+    drawn as the search's parameters say.
+    """
 
     def begin(self, slot: int, order: GameOrder) -> Script[None]:
         """Begin the game of ``order`` in a slot without one; the searches before its first turn."""

@@ -1,4 +1,4 @@
-"""Turns a finished game of self-play into training rows.
+"""Turns a finished game of self-play into training rows; those of positions beside it: `client.games.side_rows`.
 
 Knows what each search said and how the game went (`PlayedGame`); the formulas are those of `common.derive`, the board's
 part is from `common.replay`. Does not play, and writes no files.
@@ -42,15 +42,26 @@ HISTORY_KEPT_PROB: Final = 0.98
 
 _Q_WIN_LOSS, _Q_SCORE, _Q_VISITS = (int(channel) for channel in (QTarget.WIN_LOSS, QTarget.SCORE, QTarget.VISITS))
 
+_OF_OUTCOME: Final = (
+    GlobalTarget.FINAL_SCORE,
+    GlobalTarget.OUTCOME_WEIGHT,
+    GlobalTarget.REPLY_WEIGHT,
+    GlobalTarget.FUTURE_WEIGHT,
+    GlobalTarget.SCORING_WEIGHT,
+)
+"""Columns that are 0 in a row without targets of the game's further course."""
+
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Weighing:
-    """How often each searched turn becomes a row."""
+class RowPlan:
+    """What becomes of each searched turn."""
 
-    unrounded: Floats  # [T]
-    copies: npt.NDArray[np.int64]  # [T]
+    values: Floats  # [T + 1, 4] of `value_sequence`
+    copies: npt.NDArray[np.int64]  # [T] rows to write
+    leads: Floats  # [T] points, White's view; NaN where none was estimated
+    lacks_outcome: npt.NDArray[np.bool_]  # [T] nothing of the game's further course is a target
 
 
 def values_of(means: Floats) -> Floats:
@@ -85,24 +96,38 @@ def value_sequence(game: PlayedGame, end: Ending) -> Floats:
     return values
 
 
-def weigh(game: PlayedGame, values: Floats, parameters: SelfplayParameters, random: np.random.Generator) -> Weighing:
-    """Row weights after surprise weighting, and their resolution to copies (training-data.md 5.2, 5.3)."""
-    turns = game.turns
-    if turns.count == 0:
-        return Weighing(np.zeros(0), np.zeros(0, np.int64))
+def value_surprises(game: PlayedGame, values: Floats, parameters: SelfplayParameters) -> Floats:
+    """``[T]`` by how much each turn's value was not what the net had said, nats (training-data.md 5.2)."""
     if parameters.use_search_value_surprise:
         happened = values[:-1]
     else:
         happened = derive.td_targets(values, derive.horizon_factors(game.start.area)[derive.SHORT_HORIZON])
+    return derive.value_surprises(happened, values_of(game.turns.found["raw"]))
+
+
+def unrounded_weights(
+    game: PlayedGame, surprises: Floats, parameters: SelfplayParameters, may_exceed: npt.NDArray[np.bool_] | None
+) -> Floats:
+    """``[T]`` row weights after surprise weighting (training-data.md 5.2).
+
+    Args:
+        game: the game.
+        surprises: ``[T]`` of `value_surprises`.
+        parameters: of the configuration.
+        may_exceed: ``[T]`` turns that a surprise alone can make rows; None: all.
+    """
+    turns = game.turns
+    if turns.count == 0:
+        return np.zeros(0)
     weights = derive.surprise_weights(
         turns.weights,
         turns.found["policy_surprise"],
-        derive.value_surprises(happened, values_of(turns.found["raw"])),
+        surprises,
         policy_share=parameters.policy_surprise_data_weight,
         value_share=parameters.value_surprise_data_weight,
+        may_exceed=may_exceed,
     )
-    weights = weights * parameters.scale_data_weight
-    return Weighing(weights, derive.copies(weights, random))
+    return weights * parameters.scale_data_weight
 
 
 def written_turns(game: PlayedGame, copies: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
@@ -114,8 +139,7 @@ def make_rows(
     game: PlayedGame,
     replayed: Replay,
     end: Ending,
-    values: Floats,
-    copies: npt.NDArray[np.int64],
+    plan: RowPlan,
     random: np.random.Generator,
 ) -> Rows:
     """The rows of a game, in order of turns, copies of one turn one after the other.
@@ -124,29 +148,48 @@ def make_rows(
         game: the game; its final score is in ``end``.
         replayed: it again, with the network inputs of `written_turns`.
         end: how it ended.
-        values: ``[T + 1, 4]`` of `value_sequence`.
-        copies: ``[T]`` rows to write per searched turn.
+        plan: what is written.
         random: the game's generator, for history flags and stochastic rounding.
     """
     length = replayed.length
-    turns = written_turns(game, copies)
+    turns = written_turns(game, plan.copies)
     written = turns - game.first_turn
+    lacks_outcome = plan.lacks_outcome[written]
     rows = Rows.zeros(len(written), length)
     rows.packed_planes[:] = replayed.packed_planes
     rows.global_inputs[:] = replayed.global_inputs
     rows.value_targets[:] = value_targets(replayed, end, turns)
-    _fill_values(rows.global_targets, game, replayed, end, values, written)
+    rows.value_targets[lacks_outcome] = 0
+    _fill_values(rows.global_targets, game, replayed, end, plan.values, written)
     _fill_facts(rows.global_targets, game, replayed, end, written)
+    for column in _OF_OUTCOME:
+        rows.global_targets[lacks_outcome, column] = 0.0
+    white = replayed.to_move[turns] == WHITE
+    fill_leads(rows.global_targets, plan.leads[written], white)
+    has_outcome = rows.global_targets[:, GlobalTarget.OUTCOME_WEIGHT] > 0
     scores = rows.global_targets[:, GlobalTarget.FINAL_SCORE].astype(np.float64)
-    rows.score_distribution[:] = derive.score_distributions(scores, np.full(len(written), not end.is_no_result), length)
+    rows.score_distribution[:] = derive.score_distributions(scores, has_outcome, length)
     policies, last = game.turns.policies, game.turns.count - 1
     rows.policy_targets[:, PolicyTarget.OWN] = policies[written]
     rows.policy_targets[:, PolicyTarget.REPLY] = policies[np.minimum(written + 1, last)]
-    rows.policy_targets[written == last, PolicyTarget.REPLY] = 1
-    repeated = rows.take(np.repeat(np.arange(len(written)), copies[written]))
-    of_row = np.repeat(written, copies[written])
-    _fill_random(repeated, game, replayed, end, of_row, random)
+    rows.policy_targets[(written == last) | lacks_outcome, PolicyTarget.REPLY] = 1
+    copies = plan.copies[written]
+    repeated = rows.take(np.repeat(np.arange(len(written)), copies))
+    fill_history_flags(repeated, random)
+    points = scoring_targets(replayed, end, np.repeat(turns, copies))
+    points[np.repeat(lacks_outcome, copies)] = 0.0
+    repeated.value_targets[:, ValueTarget.SCORING] = derive.stochastic_round(points, random)
+    turns_of_rows = np.repeat(written, copies)
+    fill_q(repeated, game.turns.children, game.turns.first_children, turns_of_rows, np.repeat(white, copies), random)
     return repeated
+
+
+def fill_leads(columns: npt.NDArray[np.float32], leads: Floats, white: npt.NDArray[np.bool_]) -> None:
+    """Columns 21 and 29 of rows ``[k, 80]`` from ``leads`` of White (NaN: none), where ``white`` is to move."""
+    own = np.clip(np.where(white, leads, -leads), -MAX_SCORE, MAX_SCORE)
+    has_lead = ~np.isnan(leads)
+    columns[:, GlobalTarget.LEAD] = np.where(has_lead, own, 0.0)
+    columns[:, GlobalTarget.LEAD_WEIGHT] = has_lead
 
 
 def _fill_values(
@@ -179,14 +222,29 @@ def _fill_facts(
     """Columns 25-68: weights, what the search and the raw net said, and facts of the game."""
     turns = written + game.first_turn
     has_outcome = float(not end.is_no_result)
-    columns[:, GlobalTarget.ROW_WEIGHT] = game.provenance.training_weight
-    columns[:, GlobalTarget.POLICY_WEIGHT] = 1.0
     columns[:, GlobalTarget.OUTCOME_WEIGHT] = has_outcome
     columns[:, GlobalTarget.REPLY_WEIGHT] = written + 1 < game.turns.count
     columns[:, GlobalTarget.FUTURE_WEIGHT] = 1.0
     columns[:, GlobalTarget.SCORING_WEIGHT] = has_outcome
-    found = game.turns.found[written]
-    sign = np.where(replayed.to_move[turns] == WHITE, 1.0, -1.0)
+    fill_search_facts(columns, game.turns.found[written], replayed.to_move[turns] == WHITE)
+    fill_game_facts(columns, game)
+    columns[:, GlobalTarget.OWN_KOMI] = replayed.own_komi[turns]
+    columns[:, GlobalTarget.AREA_LIKE_PHASE] = area_like(replayed, turns)
+    columns[:, GlobalTarget.TURN] = turns
+    columns[:, GlobalTarget.BONUS_TO_COME] = bonuses_to_come(replayed, end, turns)
+    columns[:, GlobalTarget.FINISHED_NORMALLY] = not game.hit_move_limit
+    replaced = game.turns.replaced[written]
+    columns[:, GlobalTarget.REANALYSED] = replaced["is_replaced"]
+    columns[:, GlobalTarget.CHEAP_POLICY_SURPRISE] = replaced["policy_surprise"]
+    columns[:, GlobalTarget.CHEAP_VALUE_SURPRISE] = replaced["value_surprise"]
+    columns[:, GlobalTarget.CHEAP_VISITS] = replaced["visits"]
+
+
+def fill_search_facts(
+    columns: npt.NDArray[np.float32], found: npt.NDArray[np.void], white: npt.NDArray[np.bool_]
+) -> None:
+    """Columns 30-32 and 57-60 of rows ``[k, 80]``: what the search, FOUND ``[k]``, and the raw net said."""
+    sign = np.where(white, 1.0, -1.0)
     columns[:, GlobalTarget.POLICY_SURPRISE] = found["policy_surprise"]
     columns[:, GlobalTarget.POLICY_ENTROPY] = found["policy_entropy"]
     columns[:, GlobalTarget.SEARCH_ENTROPY] = found["search_entropy"]
@@ -194,39 +252,39 @@ def _fill_facts(
     columns[:, GlobalTarget.NET_SCORE_MEAN] = sign * found["raw"][:, SCORE_MEAN]
     columns[:, GlobalTarget.NET_POLICY_ENTROPY] = found["raw_policy_entropy"]
     columns[:, GlobalTarget.ROOT_VISITS] = found["visits"]
+
+
+def fill_game_facts(columns: npt.NDArray[np.float32], game: PlayedGame) -> None:
+    """What all rows ``[k, 80]`` of a game have in common."""
+    columns[:, GlobalTarget.ROW_WEIGHT] = game.provenance.training_weight
+    columns[:, GlobalTarget.POLICY_WEIGHT] = 1.0
     columns[:, list(HASH_COLUMNS)] = hash_columns(*game.hash_words)
-    columns[:, GlobalTarget.OWN_KOMI] = replayed.own_komi[turns]
-    columns[:, GlobalTarget.AREA_LIKE_PHASE] = area_like(replayed, turns)
-    columns[:, GlobalTarget.TURN] = turns
     columns[:, GlobalTarget.HIT_MOVE_LIMIT] = game.hit_move_limit
     columns[:, GlobalTarget.START_TURN] = game.first_turn
     columns[:, GlobalTarget.EXTRA_BLACK_MOVES] = game.provenance.extra_black
     columns[:, GlobalTarget.GAME_KIND] = GAME_TYPES.index(game.provenance.game_type)
     columns[:, GlobalTarget.INITIAL_TURN_NUMBER] = game.start.first_turn
-    columns[:, GlobalTarget.BONUS_TO_COME] = bonuses_to_come(replayed, end, turns)
-    columns[:, GlobalTarget.FINISHED_NORMALLY] = not game.hit_move_limit
     columns[:, GlobalTarget.DATA_FORMAT_VERSION] = DATA_FORMAT_VERSION
     columns[:, GlobalTarget.PASS_ALIVE_WITH_SUICIDE] = game.view.pass_alive_suicide
 
 
-def _fill_random(
-    rows: Rows,
-    game: PlayedGame,
-    replayed: Replay,
-    end: Ending,
-    of_row: npt.NDArray[np.intp],
-    random: np.random.Generator,
-) -> None:
-    """What differs between copies of a row: history flags, and the rounding of scoring map and Q values."""
+def fill_history_flags(rows: Rows, random: np.random.Generator) -> None:
+    """Columns 36-40, drawn for each copy of a row."""
     kept = random.random((rows.count, len(HISTORY_COLUMNS))) < HISTORY_KEPT_PROB
     rows.global_targets[:, list(HISTORY_COLUMNS)] = np.logical_and.accumulate(kept, axis=1)
-    turns = of_row + game.first_turn
-    points = scoring_targets(replayed, end, turns)
-    rows.value_targets[:, ValueTarget.SCORING] = derive.stochastic_round(points, random)
-    first = game.turns.first_children
+
+
+def fill_q(
+    rows: Rows,
+    children: npt.NDArray[np.void],
+    first: npt.NDArray[np.int32],
+    of_row: npt.NDArray[np.intp],
+    white: npt.NDArray[np.bool_],
+    random: np.random.Generator,
+) -> None:
+    """Q values of rows, rounded for each copy of a row; arrays as `_fill_q` has them."""
     draws = random.random(2 * int((first[of_row + 1] - first[of_row]).sum()))
-    white = replayed.to_move[turns] == WHITE
-    _fill_q(rows.q_values, game.turns.children, first, of_row, white, draws, rows.length)
+    _fill_q(rows.q_values, children, first, of_row, white, draws, rows.length)
 
 
 @njit(cache=True, nogil=True)

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from client.games.afterwards import Afterwards
 from client.games.beginning import Plan, begin
-from client.games.chance import Draw, generator
 from client.games.finish import finish_selfplay
 from client.games.forks import ForkSource, forks_of
 from client.games.game import Notes, begin_game, new_alive_scratch, new_records
@@ -21,7 +21,7 @@ from client.games.played import PlayedGame, new_turn_notes, played_game, with_mo
 from client.games.playing import Script
 from client.games.selfplay_turns import SELFPLAY_GAME, options_of, play_turns, set_up_turns
 from client.search.turns import Slots, new_turns
-from common.parameters import SelfplayConfig
+from common.parameters import SearchParameters, SelfplayConfig
 from common.replay import ending
 
 
@@ -67,13 +67,17 @@ class SelfplayGames:
             max_searched_moves=config.selfplay.max_moves_per_game,
             first_turn=begun.start.first_turn,
         )
-        search = replace(
-            config.search,
-            no_result_utility_for_white=begun.no_result_utility,
-            draw_equivalent_wins_for_white=begun.view.draw_white_wins,
-        )
+        search = self._search(begun.no_result_utility, begun.view.draw_white_wins)
         set_up_turns(game, search, begun.provenance, stops_early=begun.stops_early)
         self.notes[slot] = Notes(begun.start, begun.view, begun.provenance)
+
+    def _search(self, no_result_utility: float, draw_white_wins: float) -> SearchParameters:
+        """How a turn is searched in full, with a game's own utilities."""
+        return replace(
+            self._config.search,
+            no_result_utility_for_white=no_result_utility,
+            draw_equivalent_wins_for_white=draw_white_wins,
+        )
 
     def go_on(self, slots: Slots) -> list[int]:
         """Take the turns' moves, and order the searches of the next."""
@@ -85,12 +89,23 @@ class SelfplayGames:
 
     def end(self, slot: int, order: GameOrder) -> Script[FinishedGame]:
         """SGF, rows and facts of a game, and what goes on from it."""
-        game, random = self.records[slot], generator(order.seed, 0, Draw.ROWS)
+        game, options = self.records[slot], self._config.selfplay
         played = played_game(game, self.notes.pop(slot), self.turn_notes, slot)
-        inquirer = Inquirer(
-            order.seed, self._plan.searches, self._config.selfplay.compensate_komi_visits, is_after=True
+        search = self._search(float(game["full_search"]["no_result_utility_for_white"]), played.view.draw_white_wins)
+        doublings = played.provenance.white_doublings
+        inquirer = Inquirer(order.seed, (search,), options.estimate_lead_visits, doublings, is_after=True)
+        afterwards = Afterwards(
+            game=game,
+            played=played,
+            search=search,
+            options=options,
+            turn_options=self._options,
+            inquirer=inquirer,
+            turns=self.turns,
+            slot=slot,
+            length=order.length,
         )
-        finished = yield from finish_selfplay(order, game["state"], played, self._config.selfplay, inquirer, random)
+        finished = finish_selfplay(order, (yield from afterwards.script()), options.sgf_top_moves)
         end = None if played.hit_move_limit else ending(game["state"], order.length)
         forks = yield from forks_of(_source_of(played), end, self._config, order.seed, inquirer, order.length)
         return replace(finished, forks=forks.plain, seki_forks=forks.seki)

@@ -183,15 +183,43 @@ def _choose_limits(game: np.void, options: TurnOptions) -> bool:
     Returns whether the turn has other visits than a full search, and a fresh tree.
     """
     turn: Any = np.int64(game["turn"])
-    if _is_hinted(game):
+    if _is_hinted(game, turn):
         _set_limits(game, HINT_VISITS * options.full_visits, 1.0, False)
         return True
+    if is_cheap_turn(game, turn, options):
+        _set_limits(game, options.cheap_visits, options.cheap_weight, options.cheap_weight == 0.0)
+        return options.cheap_weight > 0.0
+    visits, weight, is_altered = full_limits(game, turn, options)
+    _set_limits(game, visits, weight, False)
+    return is_altered
+
+
+@njit(cache=True, nogil=True)
+def is_cheap_turn(game: np.void, turn: int, options: TurnOptions) -> bool:
+    """Whether a turn is searched cheaply; it follows from the game's seed, before the turn and after."""
+    if _is_hinted(game, turn):
+        return False
     cheap_prob = options.cheap_prob
     if game["is_near_hint"] and turn < game["first_searched_turn"] + _HINT_TURNS:
         cheap_prob *= 0.5
-    if coin(game["seed"], turn, _LIMITS, cheap_prob):
-        _set_limits(game, options.cheap_visits, options.cheap_weight, options.cheap_weight == 0.0)
-        return options.cheap_weight > 0.0
+    return coin(game["seed"], turn, _LIMITS, cheap_prob)
+
+
+@njit(cache=True, nogil=True)
+def mark_cheap_turns(game: np.void, options: TurnOptions, is_cheap: npt.NDArray[np.bool_]) -> None:
+    """Fill ``is_cheap`` [T] with which of a game's first T searched turns are cheap ones."""
+    first: Any = np.int64(game["first_searched_turn"])
+    for number in range(is_cheap.shape[0]):
+        is_cheap[number] = is_cheap_turn(game, first + number, options)
+
+
+@njit(cache=True, nogil=True)
+def full_limits(game: np.void, turn: int, options: TurnOptions) -> tuple[int, float, bool]:
+    """How a turn is searched that is not cheap: less where the game had long been decided by then.
+
+    Returns:
+        Visits where both sides have as many; weight of the row; whether these are other visits than else.
+    """
     first: Any = np.int64(game["first_searched_turn"])
     visits, weight = reduced_search(
         game["win_losses"],
@@ -204,16 +232,14 @@ def _choose_limits(game: np.void, options: TurnOptions) -> bool:
         options.reduced_weight,
     )
     if visits > 0:
-        _set_limits(game, visits, weight, False)
-        return True
-    _set_limits(game, options.full_visits, 1.0, False)
-    return False
+        return visits, weight, True
+    return options.full_visits, 1.0, False
 
 
 @njit(cache=True, nogil=True)
-def _is_hinted(game: np.void) -> bool:
+def _is_hinted(game: np.void, turn: int) -> bool:
     """It is the turn of the hint."""
-    return bool(game["hint"] != NO_POINT and game["turn"] == game["first_searched_turn"])
+    return bool(game["hint"] != NO_POINT and turn == game["first_searched_turn"])
 
 
 @njit(cache=True, nogil=True)
@@ -240,7 +266,7 @@ def _order_search(games: npt.NDArray[np.void], slot: int, turns: Turns, purpose:
     order["seat"] = 0
     order["keep_tree"] = keep_tree
     order["first_turn"] = game["first_turn"]
-    order["hint"] = game["hint"] if purpose == _TURN and _is_hinted(game) else NO_POINT
+    order["hint"] = game["hint"] if purpose == _TURN and _is_hinted(game, turn) else NO_POINT
     order["symmetry_salt"] = game["symmetry_salt"]
     order["seed"] = search_bits(game["seed"], turn, purpose)
     order["visits"] = WARM_UP_VISITS if purpose == _WARM_UP else game["visits"]

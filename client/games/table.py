@@ -21,7 +21,7 @@ from client.networks import Network
 from client.search.cache import CacheForm, CacheSettings
 from client.search.limits import LEAST_TIMED_PLAYOUTS
 from client.search.pool import SearchPool, SearchResult
-from client.search.turns import Slots
+from client.search.turns import Slots, Turns
 from common.parameter_classes import FOREVER
 from nets.evaluation.batch import Evaluator
 
@@ -130,6 +130,8 @@ class Table:
             if self._seated[slot].script is None:
                 at_turns.append(slot)
             else:
+                if self._games.turns.orders[slot]["tells"]:
+                    pool.find(self._games.turns, np.array([slot], np.int32))
                 finished += self._run_script(slot, pool.result(slot))
         if at_turns:
             slots = np.array(at_turns, np.int32)
@@ -152,6 +154,7 @@ class Table:
             for pool in self._pools.values():
                 pool.forget(slot)
             return self._play_turns(np.array([slot], np.int32))
+        ask_as_turn(self._games.turns, slot, search)
         start_search(seated.pools[search.seat], slot, search)
         return []
 
@@ -177,6 +180,13 @@ class Table:
                 self._deadlines[slot] = time.monotonic() + float(order["seconds"])
 
 
+def ask_as_turn(turns: Turns, slot: int, search: SearchOrder) -> None:
+    """Note in ``turns`` what is to be told of a script's search (`SearchPool.find`)."""
+    order = turns.orders[slot]
+    order["tells"] = order["wants_target"] = search.tells
+    order["selects_by_lcb"] = bool(search.parameters["use_lcb_for_selection"])
+
+
 def start_search(pool: SearchPool, slot: int, search: SearchOrder) -> None:
     """Begin ``search`` in a slot of ``pool``."""
     pool.start(
@@ -187,6 +197,7 @@ def start_search(pool: SearchPool, slot: int, search: SearchOrder) -> None:
         visits=search.visits,
         seed=search.seed,
         playouts=search.playouts,
+        first_turn=search.first_turn,
         keep_tree=search.keep_tree,
         guidance=search.guidance,
         symmetry_salt=search.symmetry_salt,

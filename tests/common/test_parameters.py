@@ -28,6 +28,7 @@ from common.parameters import (
     engine_entries,
     keys_of,
     parse_match,
+    parse_row_files,
     parse_selfplay,
     read_engine,
 )
@@ -180,24 +181,56 @@ def test_boards_fit_the_tensors_of_the_run() -> None:
         parse_match(MATCH, data_board_len=9)
 
 
-UNPLAYABLE: dict[str, str] = {
-    "scaleDataWeight": "2",
+def test_every_key_is_played() -> None:
+    assert not parameters.PLAYABLE
+
+
+@pytest.mark.parametrize(
+    ("key", "allowed", "value"), [("scaleDataWeight", 1.0, "2"), ("sidePositionProb", 0.0, "0.25")]
+)
+def test_what_cannot_be_played_is_refused_by_its_key(
+    key: str, allowed: float, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parse_selfplay(with_changes(SELFPLAY, **{key: value}))
+    monkeypatch.setattr(parameters, "PLAYABLE", {key: (allowed,)})
+    parse_selfplay(with_changes(SELFPLAY, **{key: f"{allowed:g}"}))
+    problem = rf"{key} = {value} is not supported yet; write {key} = {allowed:g}"
+    with pytest.raises(ConfigError, match=r"line \d+: " + problem):
+        parse_selfplay(with_changes(SELFPLAY, **{key: value}))
+    with pytest.raises(ConfigError, match=f"override: {problem}"):
+        parse_selfplay(SELFPLAY, overrides=f"{key}={value}")
+
+
+REANALYSIS = {
+    "reanalyzeProp": "0.25",
+    "reanalyzePolicySurpriseWeight": "1",
+    "reanalyzeValueSurpriseWeight": "2",
+    "reanalyzeSurpriseExponent": "0.5",
+    "reanalyzeUseOutcomeTargets": "false",
 }
 
 
-@pytest.mark.parametrize("key", parameters.PLAYABLE)
-def test_what_cannot_be_played_is_refused_by_its_key(key: str) -> None:
-    kinds = {
-        each.name: each.kind
-        for group in (SearchParameters, GameInitParameters, SelfplayParameters)
-        for each in keys_of(group).values()
-    }
-    for allowed in parameters.PLAYABLE[key]:
-        parse_selfplay(with_changes(SELFPLAY, **{key: kinds[key].write(allowed)}))
-    booleans = any(isinstance(allowed, bool) for allowed in parameters.PLAYABLE[key])
-    value = UNPLAYABLE.get(key, "true" if booleans else "0.25")
-    with pytest.raises(ConfigError, match=rf"line \d+: {key} = {value} is not supported yet; (write|leave) {key}"):
-        parse_selfplay(with_changes(SELFPLAY, **{key: value}))
+def test_reanalysis_needs_its_keys() -> None:
+    config = parse_selfplay(with_changes(SELFPLAY, useReanalyze="true", **REANALYSIS))
+    assert config.selfplay.reanalyze_prop == 0.25
+    assert config.selfplay.reanalyze_use_outcome_targets is False
+    assert parse_selfplay(config.to_text()) == config
+    for key in REANALYSIS:
+        fewer = {other: value for other, value in REANALYSIS.items() if other != key}
+        with pytest.raises(ConfigError, match=f"useReanalyze = true needs it: {key} is missing"):
+            parse_selfplay(with_changes(SELFPLAY, useReanalyze="true", **fewer))
+        parse_selfplay(with_changes(SELFPLAY, **fewer))
+    with pytest.raises(ConfigError, match="reanalyzeProp: "):
+        parse_selfplay(with_changes(SELFPLAY, **REANALYSIS | {"reanalyzeProp": "1.5"}))
+
+
+def test_files_of_rows() -> None:
+    files = parse_row_files("maxRowsPerTrainFile = 10000\nfirstFileRandMinProp = 0.15\n" + SELFPLAY)
+    assert (files.max_rows_per_train_file, files.first_file_rand_min_prop) == (10000, 0.15)
+    assert parse_row_files(SELFPLAY).max_rows_per_train_file == 20000
+    assert parse_selfplay(SELFPLAY + "maxRowsPerTrainFile = 0\n").warnings == ()
+    with pytest.raises(ConfigError, match="line 1: maxRowsPerTrainFile"):
+        parse_row_files("maxRowsPerTrainFile = 0\n")
 
 
 def test_an_asymmetric_game_leaves_both_sides_a_search() -> None:
@@ -326,8 +359,6 @@ def test_overrides_win() -> None:
     assert config.search.max_visits == 700
     assert config.init.tax_rules == (Tax.NONE, Tax.ALL)
     assert config.init.scoring_rules == (Scoring.TERRITORY,)
-    with pytest.raises(ConfigError, match=r"override: sidePositionProb = 0\.5 is not supported yet"):
-        parse_selfplay(SELFPLAY, overrides="sidePositionProb=0.5")
 
 
 def test_rectangles() -> None:
@@ -384,7 +415,7 @@ def test_a_change_puts_its_key_in_the_place_of_others(changes: str, gone: set[st
 
 def test_changes_are_checked_in_their_own_lines() -> None:
     with pytest.raises(ConfigError) as caught:
-        completed("selfplay", "maxVisits = many\nmaxVisit = 5\nuseReanalyze = true\nstartPosesProb = 1\n")
+        completed("selfplay", "maxVisits = many\nmaxVisit = 5\nuseReanalyze = 7\nstartPosesProb = 1\n")
     found = [line.partition(":")[0] for line in str(caught.value).splitlines()]
     assert found == ["line 2", "line 1", "line 3", "line 4"]
 

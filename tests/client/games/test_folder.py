@@ -10,13 +10,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from client.commands import selfplay as command
-from client.games import folder
 from client.games.folder import GameFolder
 from client.games.orders import FinishedGame
-from common.rows import read_npz
+from common.parameters import parse_row_files
+from common.rows import Rows, read_npz
 from common.sgf import read_all
 from nets.evaluation.batch import Batch
 from tests.client.commands.test_match import options_of
@@ -61,14 +62,57 @@ def test_rows_that_come_fast_are_written_together(tmp_path: Path, games: list[Fi
     assert on_disk(tmp_path) == (len(games), rows_of(games))
 
 
-def test_full_files_are_left_alone(tmp_path: Path, games: list[FinishedGame], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "ROWS_PER_FILE", 1)
-    written = GameFolder(tmp_path, 1)
+@pytest.mark.parametrize(("least_share", "first"), [(1.0, {7}), (0.15, set(range(1, 8)))])
+def test_files_hold_as_many_rows_as_the_text_says(
+    tmp_path: Path, games: list[FinishedGame], least_share: float, first: set[int]
+) -> None:
+    files = parse_row_files(selfplay_text(maxRowsPerTrainFile=7, firstFileRandMinProp=least_share))
+    firsts = set()
+    for seed in range(12):
+        folder = tmp_path / str(seed)
+        written = GameFolder(folder, seed, files)
+        for game in games:
+            written.add(game)
+        written.flush()
+        rows = Rows.concatenate([game.rows for game in games if game.rows is not None])
+        sizes = sorted(read_npz(path).count for path in folder.glob("tdata/*.npz"))
+        assert sum(sizes) == rows.count
+        assert sizes[2:] == [7] * (len(sizes) - 2), "all but the first and the last are full"
+        firsts.add(sizes_in_order(folder, rows)[0])
+    assert firsts <= first
+    assert len(firsts) > 3 or least_share == 1.0
+
+
+def sizes_in_order(folder: Path, rows: Rows) -> list[int]:
+    """Rows of each file, in the order of the games; all rows are there in it."""
+    parts = [read_npz(path) for path in folder.glob("tdata/*.npz")]
+    sizes, begun = [], 0
+    while parts:
+        part = next(
+            part
+            for part in parts
+            if np.array_equal(part.global_targets, rows.global_targets[begun : begun + part.count])
+        )
+        parts = [other for other in parts if other is not part]
+        begun += part.count
+        sizes.append(part.count)
+    assert begun == rows.count
+    return sizes
+
+
+def test_rows_in_the_older_format(tmp_path: Path, games: list[FinishedGame]) -> None:
+    written = GameFolder(tmp_path, 1, version=2)
     for game in games:
         written.add(game)
     written.flush()
-    assert len(list(tmp_path.glob("tdata/*.npz"))) == len(games)
-    assert on_disk(tmp_path) == (len(games), rows_of(games))
+    (path,) = tmp_path.glob("tdata/*.npz")
+    with np.load(path) as arrays:
+        columns = arrays["globalTargetsNC"]
+    rows = Rows.concatenate([game.rows for game in games if game.rows is not None])
+    assert columns.shape == (rows.count, 64)
+    assert (columns[:, 63] == 2).all()
+    np.testing.assert_array_equal(columns[:, :63], rows.global_targets[:, :63])
+    np.testing.assert_array_equal(read_npz(path).q_values, rows.q_values)
 
 
 def test_an_interrupted_writing_is_done_again(
