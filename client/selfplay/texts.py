@@ -99,9 +99,19 @@ def text_of(configs: Sequence[str], overrides: Sequence[str], seed: int) -> Text
         present = config_text.parse(whole)
         origins = {key: given.get(key) or origins[key] for key in present}
         if kept and name in configs and name not in shipped_names():
-            notes.append(f"{name} gives what differs from the texts before it: {kept} values are taken from these")
+            over = ", ".join(configs[: configs.index(name)]) or f"{SELFPLAY.text}.cfg, which comes with Tengen"
+            notes.append(f"{name} gives what differs from {over}: {kept} values are taken from there")
         text = whole
+    _check(text, [*configs, *overrides])
     return Text(text, origins, sources, tuple(notes))
+
+
+def _check(text: str, names: Sequence[str]) -> None:
+    """See that the values of all texts go together; else `ConfigError` with their names."""
+    try:
+        parse_selfplay(text)
+    except ConfigError as error:
+        raise ConfigError(f"{', '.join(names) or PAPER}: {error}") from None
 
 
 def _layers(configs: Sequence[str], overrides: Sequence[str]) -> Iterator[tuple[str, str]]:
