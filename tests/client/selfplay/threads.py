@@ -70,7 +70,7 @@ class ThreadGroup:
             try:
                 while process.pipe.poll():
                     self._hear(process, process.pipe.recv())
-            except EOFError:
+            except (EOFError, OSError):
                 process.pipe.close()
                 self._lost(process)
 
