@@ -36,6 +36,7 @@ __all__ = [
     "IS_MISSING",
     "PASSED_OVER",
     "PLAYABLE",
+    "CONFIGS",
     "ConfigError",
     "EngineConfig",
     "GameInitParameters",
@@ -56,6 +57,7 @@ __all__ = [
     "parse_row_files",
     "parse_selfplay",
     "read_engine",
+    "written",
 ]
 
 
@@ -86,7 +88,7 @@ class MatchConfig:
 
     def to_text(self) -> str:
         """The effective text; keys in which the bots differ are written with each bot's index."""
-        values = [_values_of(bot) for bot in self.bots]
+        values = [written(bot) for bot in self.bots]
         searches = {name: text for name, text in values[0].items() if all(other[name] == text for other in values[1:])}
         for index, bot in enumerate(values):
             searches |= {f"{name}{index}": text for name, text in bot.items() if name not in searches}
@@ -520,7 +522,7 @@ def _match_problems(match: MatchParameters) -> list[str]:
 # --------------------------------------------------------------------------------------------------------------------
 
 
-def _values_of(parameters: Any) -> dict[str, str]:
+def written(parameters: Any) -> dict[str, str]:
     """Text of each value by key; what is None or an empty list is left out."""
     values = {}
     for name, key in keys_of(type(parameters)).items():
@@ -531,4 +533,4 @@ def _values_of(parameters: Any) -> dict[str, str]:
 
 
 def _text_of(*groups: Any) -> str:
-    return "\n".join(config_text.write(_values_of(group)) for group in groups)
+    return "\n".join(config_text.write(written(group)) for group in groups)

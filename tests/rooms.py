@@ -28,8 +28,8 @@ FLOORS: Final[dict[str, list[set[str]]]] = {
     "client": [
         {"search", "networks", "devices", "stopping"},
         {"games", "processes"},
-        {"engine"},
-        {"matches"},
+        {"engine", "streams"},
+        {"matches", "selfplay"},
         {"commands", "contribute"},
         {"__main__"},
     ],

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from client.commands.local import add_cache, add_precision, cache_settings, config_of, explained, say
+from client.commands.local import add_cache, add_precision, add_streams, cache_settings, config_of, explained, say
 from client.devices import DeviceError, Stream, gpu_count, plan_streams
 from client.games.kinds import MATCH
 from client.matches.ledger import Ledger, LedgerError, MatchResult
@@ -25,7 +25,7 @@ from client.matches.score import Score, SequentialTest
 from client.matches.workers import MatchSetup, MatchWorkers
 from client.networks import RANDOM_MODEL, Network, network_of
 from client.stopping import StopSignals
-from common.arguments import games_at_once, positive, seed, whole
+from common.arguments import positive, seed, whole
 from common.config_text import ConfigError
 from common.files import LockedError, lock, sum_of
 from common.go.basics import MAX_LENGTH, MIN_LENGTH
@@ -109,15 +109,7 @@ def _add_games(parser: argparse.ArgumentParser) -> None:
 def _add_places(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("where")
     where.add_argument("--output", type=Path, required=True, metavar="DIR", help="results and records; goes on there")
-    where.add_argument(
-        "--gpus", default="", metavar="0,1", help="GPU numbers, or cpu (default: every GPU, else the CPU)"
-    )
-    where.add_argument(
-        "--cpu-streams", type=games_at_once, default=0, metavar="N", help="processes on a CPU (default: cores)"
-    )
-    where.add_argument(
-        "--parallel-games", type=games_at_once, default=0, metavar="G", help="games at once in each process"
-    )
+    add_streams(where)
 
 
 def _size(text: str) -> tuple[int, int]:

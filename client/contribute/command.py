@@ -21,7 +21,7 @@ from typing import Final
 import requests
 
 from client.contribute.api import ServerApi
-from client.contribute.child import ChildSettings
+from client.contribute.child import ChildSettings, child_main
 from client.contribute.console import LastingConsole, Totals, VolunteerConsole
 from client.contribute.downloads import NetworkCache
 from client.contribute.errors import OutageError, ServerError
@@ -39,13 +39,13 @@ from client.contribute.settings import (
     prepare_data_directory,
 )
 from client.contribute.spool import Spool
-from client.contribute.streams import StreamGroup, StreamProcess
 from client.contribute.tasks import TaskFetcher, Wish
 from client.contribute.uploader import Uploader
 from client.contribute.uploads import UPLOAD_KINDS
 from client.contribute.warmup import ensure_compiled
 from client.devices import DeviceError, Stream, gpu_count, plan_streams
 from client.stopping import StopSignals
+from client.streams import StreamGroup, StreamProcess
 
 __all__ = ["add_arguments", "run"]
 
@@ -146,10 +146,15 @@ class Contributor:
         sender = threading.Thread(target=self._send_games, daemon=True)
         fetcher.start()
         sender.start()
-        group: StreamGroup | None = None
+        group: StreamGroup[FromChild] | None = None
         try:
             group = StreamGroup(
-                self._streams, self._child_settings(), self._hear, self._console.line, stopping=self._is_stopping
+                self._streams,
+                child_main,
+                self._child_settings(),
+                self._hear,
+                self._console.line,
+                stopping=self._is_stopping,
             )
             self._stops.last_act = group.kill_now
             self._listen(group)
@@ -204,7 +209,7 @@ class Contributor:
     def _is_stopping(self) -> bool:
         return self._stops.finish.is_set() or bool(self._gave_up)
 
-    def _listen(self, group: StreamGroup) -> None:
+    def _listen(self, group: StreamGroup[FromChild]) -> None:
         """Hear the children until all have ended."""
         asked = False
         while group.alive() and not self._stops.now.is_set():

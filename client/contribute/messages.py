@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from client.streams import Failed, Stop
 from common import wire
 
 
@@ -22,11 +23,6 @@ class Job:
     games: int
     seed: int
     length: int
-
-
-@dataclass(frozen=True)
-class Stop:
-    """Parent to child: finish the running games, and begin no others."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +73,6 @@ class Report:
     """Child to parent: a line for the volunteer."""
 
     text: str
-
-
-@dataclass(frozen=True)
-class Failed:
-    """Child to parent, its last word: this stream cannot go on. ``permanent`` if a restart would not help."""
-
-    text: str
-    permanent: bool
 
 
 FromParent = Job | Stop

@@ -56,6 +56,11 @@ _DRAWS_PER_UNIT: Final = 2.0**-64
 _SEARCH: Final = int(Draw.SEARCH)
 
 
+def game_seed(seed: int, number: int) -> int:
+    """The seed of game ``number`` of a run or a match."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+
+
 def generator(seed: int, turn: int, draw: Draw) -> np.random.Generator:
     """A generator for many draws."""
     return np.random.default_rng([seed, turn, draw])

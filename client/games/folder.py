@@ -1,124 +1,169 @@
 """A folder of finished games: ``sgfs/*.sgfs`` (one game a line) and ``tdata/*.npz``, as KataGo's programs read them.
 
-File names follow from a seed, so the same run writes the same folder. Specification: training-data.md 6.
+Files grow in steps, and whoever keeps where they ended can go on from there: what a killed program wrote beyond that is
+cut off. Specification: training-data.md 6.
 """
 
 from __future__ import annotations
 
-import math
+import hashlib
 import os
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from client.games.orders import FinishedGame
+from common.files import UNFINISHED
 from common.parameter_classes import RowFileParameters
-from common.rows import DATA_FORMAT_VERSION, Rows, write_npz
+from common.rows import DATA_FORMAT_VERSION, Rows, read_npz, write_npz
 
 ROW_FILES: Final = RowFileParameters()
 """What holds where nobody says otherwise."""
-_NAME_BYTES: Final = 8
-_SAVE_EVERY_S: Final = 2.0
-_SHARE: Final = 20.0
-"""Between two writings of a growing file lie this many times as many seconds as one took."""
+_NAME_DIGITS: Final = 16
+"""Programs that shuffle rows take a name with ``_`` for a temporary file."""
+
+
+class FolderError(ValueError):
+    """Files do not hold what was written; the text says which and what to do."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the files of a folder end."""
+
+    record_bytes: int = 0
+    """Of the file of records."""
+    files: int = 0
+    """Full files of rows."""
+    rows: int = 0
+    """In the file after these."""
+
+
+NOWHERE: Final = Place()
+"""Of a folder without games."""
 
 
 class GameFolder:
-    """Takes games and writes them: records at once, rows soon and in files of so many; nothing half-written.
+    """Takes games and writes them, in files of so many rows, each of which is whole whenever somebody looks.
 
     Args:
-        directory: made if it does not exist, with ``sgfs`` and, once there are rows, ``tdata``.
-        seed: names of the files, and the rows of the first one.
+        directory: made with its first game, with ``sgfs`` and, once there are rows, ``tdata``.
+        seed: with ``name``, names of the files, and the rows of the first one.
+        name: what tells folders of the same seed apart.
         files: how many rows a file holds; a game's may lie in two.
         version: data format of the rows, of `common.rows.DATA_FORMAT_VERSIONS`.
-        clock: seconds; tests give their own.
+        place: what `save` gave last, to go on there; what lies beyond is removed.
 
     Raises:
-        FileExistsError: a file of this seed is there already.
+        FolderError: less is there than ``place`` says.
+        OSError: the files cannot be read or written.
     """
 
     def __init__(
         self,
         directory: Path,
         seed: int,
+        name: str = "",
         files: RowFileParameters = ROW_FILES,
         version: int = DATA_FORMAT_VERSION,
-        clock: Callable[[], float] = time.monotonic,
+        place: Place = NOWHERE,
     ) -> None:
         self._directory = directory
+        self._origin = f"{seed}/{name}"
         self._version = version
         self._rows_per_file = files.max_rows_per_train_file
         share = np.random.default_rng([seed, 0xF11E]).uniform(files.first_file_rand_min_prop, 1.0)
-        self._most = max(1, int(share * self._rows_per_file))  # of the present file
-        self._names = np.random.default_rng([seed, 0x5EED])
-        self._clock = clock
-        self._rows: list[Rows] = []
+        self._first = max(1, int(share * self._rows_per_file))
+        self._lines: list[str] = []  # not yet written
+        self._record_bytes = place.record_bytes
+        self._files = place.files
+        self._rows: list[Rows] = []  # of the present file and after it
         self._count = 0
         self._saved = 0  # of `_count`
-        self._rows_path: Path | None = None
-        self._save_after = -math.inf
-        self._sgf_path = self._new_path("sgfs", ".sgfs")
-        self._sgf_bytes = 0
-        self._lines: list[str] = []  # not yet written
+        self._cut(place)
 
     def add(self, game: FinishedGame) -> None:
-        """Take a game; its record is on disk when this returns, its rows are unless others were written just now."""
+        """Take a game; it is on disk after the next `save`."""
         self._lines.append(game.sgf)
         if game.rows is not None:
             self._rows.append(game.rows)
             self._count += game.rows.count
+
+    def save(self) -> Place:
+        """Write all that was taken; after an error, or an interruption, it can be done again."""
         self._write_lines()
         while self._count >= self._most:
             self._end_file()
-        if self._clock() >= self._save_after:
-            self._write_rows()
+        if self._saved != self._count:
+            self._rows = [Rows.concatenate(self._rows)]
+            write_npz(self._rows[0], self._rows_path(self._files), self._version)
+            self._saved = self._count
+        return Place(self._record_bytes, self._files, self._saved)
 
-    def flush(self) -> None:
-        """Write everything that was taken; to be called at the end, also after an interrupted `add`."""
-        self._write_lines()
-        self._write_rows()
-
-    def _write_rows(self) -> None:
-        """The rows of the present file, which grows so until it is full; how long it took says when it is due again."""
-        if self._saved == self._count:
-            return
-        self._rows_path = self._rows_path or self._new_path("tdata", ".npz")
-        start = self._clock()
-        write_npz(Rows.concatenate(self._rows), self._rows_path, self._version)
-        self._saved = self._count
-        now = self._clock()
-        self._save_after = now + max(_SAVE_EVERY_S, _SHARE * (now - start))
+    @property
+    def _most(self) -> int:
+        """Rows of the present file when it is full."""
+        return self._rows_per_file if self._files else self._first
 
     def _end_file(self) -> None:
         """Fill the present file; what is too much for it goes into the next one."""
         rows = Rows.concatenate(self._rows)
-        rest = rows.take(slice(self._most, None))
-        self._rows, self._count = [rows.take(slice(self._most))], self._most
-        self._write_rows()
-        self._rows, self._count, self._saved, self._rows_path = [rest], rest.count, 0, None
-        self._most = self._rows_per_file
+        most = self._most
+        write_npz(rows.take(slice(most)), self._rows_path(self._files), self._version)
+        rest = rows.take(slice(most, None))
+        self._rows, self._count, self._saved = [rest], rest.count, 0
+        self._files += 1
 
     def _write_lines(self) -> None:
         if not self._lines:
             return
         data = "".join(f"{line}\n" for line in self._lines).encode("utf-8")
-        with self._sgf_path.open("r+b" if self._sgf_bytes else "wb") as file:
-            file.truncate(self._sgf_bytes)  # what an interrupted call has left
-            file.seek(self._sgf_bytes)
+        path = self._path("sgfs", 0, ".sgfs")
+        with path.open("r+b" if self._record_bytes else "wb") as file:
+            file.truncate(self._record_bytes)  # what an interrupted call has left
+            file.seek(self._record_bytes)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        self._lines, self._sgf_bytes = [], self._sgf_bytes + len(data)
+        self._lines, self._record_bytes = [], self._record_bytes + len(data)
 
-    def _new_path(self, folder: str, suffix: str) -> Path:
+    def _cut(self, place: Place) -> None:
+        """Bring the files back to where they ended at ``place``."""
+        records = self._path("sgfs", 0, ".sgfs", make=False)
+        if (records.stat().st_size if records.exists() else 0) < place.record_bytes:
+            raise FolderError(f"{records} is shorter than it was: name another --output")
+        if records.exists():
+            os.truncate(records, place.record_bytes)
+        if place.rows:
+            self._take_back(self._rows_path(place.files), place.rows)
+        for path in self._beyond(place):
+            path.unlink(missing_ok=True)
+            path.with_name(path.name + UNFINISHED).unlink(missing_ok=True)
+
+    def _take_back(self, path: Path, count: int) -> None:
+        """Go on with the first ``count`` rows of a file that is not full."""
+        rows = read_npz(path) if path.exists() else None
+        if rows is None or rows.count < count:
+            raise FolderError(f"{path} has fewer rows than it had: name another --output")
+        self._rows, self._count = [rows.take(slice(count))], count
+        self._saved = count if rows.count == count else 0
+
+    def _beyond(self, place: Place) -> Iterator[Path]:
+        """The files of rows that were begun after ``place``; that of `Place.rows` itself only if it holds none."""
+        number = place.files + (1 if place.rows else 0)
+        while (path := self._rows_path(number, make=False)).exists() or number <= place.files + 1:
+            yield path
+            number += 1
+
+    def _rows_path(self, number: int, *, make: bool = True) -> Path:
+        return self._path("tdata", number, ".npz", make=make)
+
+    def _path(self, folder: str, number: int, suffix: str, *, make: bool = True) -> Path:
         place = self._directory / folder
-        place.mkdir(parents=True, exist_ok=True)
-        path = place / (self._names.bytes(_NAME_BYTES).hex().upper() + suffix)
-        if path.exists():
-            raise FileExistsError(
-                f"{path} exists: games of this seed are there already; take another --seed or --output"
-            )
-        return path
+        if make:
+            place.mkdir(parents=True, exist_ok=True)
+        name = hashlib.sha256(f"{self._origin}/{folder}/{number}".encode()).hexdigest()[:_NAME_DIGITS].upper()
+        return place / (name + suffix)

@@ -7,7 +7,7 @@ however many run at once, and `WaitingForks` for games that come in from elsewhe
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, TypeVar
@@ -114,17 +114,20 @@ class ForkedOrders:
 
     def take(self, game: FinishedGame) -> None:
         """Learn what a game of `next` has led to."""
-        order = game.order
+        self.learn(game.order, game.forks, game.seki_forks)
+
+    def learn(self, order: GameOrder, forks: Sequence[Fork], seki_forks: Sequence[Fork]) -> None:
+        """The same of an order whose game was played at another time."""
         assert isinstance(order, _FamilyOrder)
-        for number, fork in enumerate(game.forks):
+        for number, fork in enumerate(forks):
             seed = fork_seed(order.seed, number)
             self._ready.append(replace(order, seed=seed, start=fork, path=(*order.path, number)))
         family = self._families.get(order.family)
         if family is None:
             return
-        family.running += len(game.forks) - 1
-        if game.seki_forks:
-            family.seki[order.path] = game.seki_forks
+        family.running += len(forks) - 1
+        if seki_forks:
+            family.seki[order.path] = tuple(seki_forks)
         self._settle()
 
     def _settle(self) -> None:

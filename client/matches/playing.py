@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from client.games.chance import game_seed
 from client.matches.ledger import MatchResult
 from client.matches.players import Decision, Player, PlayerError
 from common import sgf
@@ -36,11 +37,6 @@ class Beginnings(Protocol):
 
     def start_of(self, pair: int) -> GameStart:
         """The opening of both games of a pair."""
-
-
-def game_seed(seed: int, number: int) -> int:
-    """The seed of game ``number`` of a match."""
-    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
 
 
 @dataclass

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
-from client.commands import local, match
+from client.commands import match
 from client.commands import selfplay as command
+from client.selfplay.ledger import lock_run
 from common.rows import read_npz
 from common.sgf import read_all
-from tests.client.games.evaluators import OpinionatedEvaluator
 from tests.client.games.games import match_text, selfplay_text
+from tests.client.selfplay.threads import threads
+
+__all__ = ["threads"]
 
 
 def options_of(module: Any, *words: object) -> argparse.Namespace:
@@ -23,34 +26,25 @@ def options_of(module: Any, *words: object) -> argparse.Namespace:
     return parser.parse_args([str(word) for word in words])
 
 
-@pytest.fixture
-def no_net(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Games are played by scripted evaluators, whatever the network."""
-
-    def loader(device: str, threads: int, precision: object) -> Any:
-        assert (device, threads) == ("cpu", 1)
-        return lambda network, length: OpinionatedEvaluator(length)
-
-    monkeypatch.setattr(local, "evaluator_loader", loader)
+HERE = ("--gpus", "cpu", "--cpu-streams", 1)
 
 
-@pytest.mark.usefixtures("no_net")
+@pytest.mark.usefixtures("threads")
 def test_the_selfplay_command_fills_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "tiny.cfg"
     config.write_text(selfplay_text())
     folders = [tmp_path / "first", tmp_path / "second", tmp_path / "third"]
     for folder, seed in zip(folders, (7, 7, 8), strict=True):
-        words = ("--model", "random", "--config", config, "--games", 5, "--seed", seed, "--output", folder)
+        words = ("--model", "random", "--config", config, "--games", 5, "--seed", seed, "--output", folder, *HERE)
         assert command.run(options_of(command, *words)) == 0
     assert "5 games" in capsys.readouterr().out
     contents = [
-        {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        for folder in folders
+        {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("random/*/*")} for folder in folders
     ]
     assert contents[0] == contents[1]
     assert not contents[0].keys() & contents[2].keys()
-    (sgfs,) = (folders[0] / "sgfs").glob("*.sgfs")
-    (tdata,) = (folders[0] / "tdata").glob("*.npz")
+    (sgfs,) = (folders[0] / "random" / "sgfs").glob("*.sgfs")
+    (tdata,) = (folders[0] / "random" / "tdata").glob("*.npz")
     assert len(list(read_all(sgfs.read_bytes()))) == 5
     assert read_npz(tdata, length=5).count > 0
     assert "_" not in tdata.name
@@ -75,7 +69,7 @@ def test_what_cannot_be_played_is_told(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("no_net")
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_a_file_that_only_changes_some_values(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], encoding: str
@@ -86,11 +80,11 @@ def test_a_file_that_only_changes_some_values(
         "maxMovesPerGame = 10\n",
         encoding=encoding,
     )
-    rest = ("--config", config, "--games", 1, "--output", tmp_path / "games")
+    rest = ("--config", config, "--games", 1, "--output", tmp_path / "games", *HERE)
     assert command.run(options_of(command, "--model", "random", *rest)) == 0
     printed = capsys.readouterr().out
     assert f"{config} gives what differs from selfplay.cfg" in printed
-    assert len(list((tmp_path / "games" / "sgfs").glob("*.sgfs"))) == 1
+    assert len(list((tmp_path / "games" / "random" / "sgfs").glob("*.sgfs"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -119,18 +113,65 @@ def test_changes_that_do_not_hold(
 
 @pytest.mark.parametrize("count", ["0", "-1", "1.5", "nan", "many", "1" + "0" * 30, "9" * 5000])
 def test_a_count_is_a_whole_number_from_one(count: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for option in ("--games", "--parallel-games", "--threads"):
+    for option in ("--games", "--parallel-games", "--cpu-streams"):
         with pytest.raises(SystemExit):
             options_of(command, "--model", "random", "--config", "c", "--output", "o", "--games", "1", option, count)
         told = capsys.readouterr().err
         assert re.search(f"argument {option}: must be a whole number from 1 to [0-9,]+, not '{count[:40]}'", told)
 
 
-@pytest.mark.usefixtures("no_net")
-def test_the_same_folder_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("threads")
+def test_the_same_command_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "tiny.cfg"
     config.write_text(selfplay_text())
-    words = ("--model", "random", "--config", config, "--games", 1, "--output", tmp_path / "games")
+    output = tmp_path / "games"
+    words = ("--model", "random", "--config", config, "--output", output, *HERE, "--games")
+    assert command.run(options_of(command, *words, 1)) == 0
+    (records,) = (output / "random" / "sgfs").glob("*.sgfs")
+    first = records.read_bytes()
+    for _ in range(2):
+        assert command.run(options_of(command, *words, 2)) == 0
+        assert f"{output} has " in capsys.readouterr().out
+    both = records.read_bytes()
+    assert both.startswith(first)
+    assert len(list(read_all(both))) == 2
+    assert command.run(options_of(command, *words, 2, "--override", "maxVisits=11")) == 1
+    told = capsys.readouterr().err
+    assert "holds games of seed 0 that were played otherwise" in told
+    assert "maxVisits = 10 there, maxVisits = 11 here" in told
+    assert "name another --seed or --output" in told
+    with lock_run(output, 0):
+        assert command.run(options_of(command, *words, 2)) == 1
+    assert "games of this seed are being played there; name another --seed or --output" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "name a folder for the games by --output"),
+        (("--output", "o"), "name a network by --model (random for none), or a folder of them by --models-dir"),
+        (("--output", "o", "--model", "random", "--gpus", "some"), "'some' is not a GPU number"),
+        (("--output", "o", "--model", "random", "--config", "none.cfg"), "No such file or directory: 'none.cfg'"),
+        (
+            ("--output", "FILE/below", "--model", "random"),
+            "FILE/below cannot be written: Not a directory",
+        ),
+        (("--stats", "nowhere"), "nowhere has no files of games"),
+    ],
+)
+def test_what_selfplay_lacks_is_told(
+    words: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    assert command.run(options_of(command, "--gpus", "cpu", *(word.replace("FILE", str(file)) for word in words))) == 1
+    assert message.replace("FILE", str(file)) in capsys.readouterr().err
+
+
+def test_selfplay_says_what_it_would_play(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--print-config", "--config", "today_7x7", "--override", "maxVisits=61")
     assert command.run(options_of(command, *words)) == 0
-    assert command.run(options_of(command, *words)) == 1
-    assert "take another --seed or --output" in capsys.readouterr().err
+    lines = capsys.readouterr().out.splitlines()
+    assert "maxVisits = 61  # --override" in lines
+    assert any(line.startswith("bSizes = 7  # today_7x7, line ") for line in lines)
+    assert any(line.startswith("komiAuto = true  # today, line ") for line in lines)

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client.contribute import streams
 from client.contribute.child import ChildSettings
-from client.contribute.messages import Failed, FromChild, Job, Spooled, Want
-from client.contribute.streams import StreamGroup, StreamProcess
+from client.contribute.messages import FromChild, Job, Spooled, Want
 from client.contribute.warmup import TINY
 from client.devices import Stream
+from client.streams import Failed, StreamGroup, StreamProcess
 from common import wire
 from common.config_text import overlay
 from common.parameters import default_text
@@ -417,6 +416,7 @@ class Child:
         self.lines: list[str] = []
         self.group = StreamGroup(
             [Stream("cpu0", "cpu", 1, None, 1)],
+            dying.dying_child_main,
             ChildSettings(folder, "http://server"),
             self.hear,
             self.lines.append,
@@ -437,9 +437,8 @@ class Child:
             self.group.listen(0.1)
 
 
-def test_a_stream_of_a_client(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_stream_of_a_client(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Games are played and spooled by the child that they were given to; the person at the terminal sees one line."""
-    monkeypatch.setattr(streams, "child_main", dying.dying_child_main)
     network = wire.NetworkInfo(
         name="net", url="http://server/net", model_file="http://server/net.bin.gz", model_file_bytes=1,
         model_file_sha256="0" * 64, is_random=False,

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from client import __main__ as program
-from client.contribute import streams
-from client.contribute.child import ChildSettings, Player
-from client.contribute.messages import Failed, FromChild, Job, Spooled, Want
-from client.contribute.streams import StreamGroup, StreamProcess
+from client import streams
+from client.contribute.child import ChildSettings, Player, child_main
+from client.contribute.messages import FromChild, Job, Spooled, Want
 from client.devices import Stream
+from client.streams import Failed, StreamGroup, StreamProcess
 
 WITHIN_S = 60.0
 
@@ -26,21 +26,32 @@ WITHIN_S = 60.0
 class Group:
     """One child that gets no games, and what was heard of it."""
 
-    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        clock: Callable[[], float] = time.monotonic,
+        main: Callable[..., None] = child_main,
+    ) -> None:
         self.messages: list[FromChild] = []
         self.lines: list[str] = []
         self.is_stopping = False
+        self.lost = 0
         self.group = StreamGroup(
             [Stream("cpu0", "cpu", 1, None, 1)],
+            main,
             ChildSettings(folder, "http://server"),
             self.hear,
             self.lines.append,
             stopping=lambda: self.is_stopping,
+            lost=self.lose,
             clock=clock,
         )
 
     def hear(self, process: StreamProcess, message: FromChild) -> None:
         self.messages.append(message)
+
+    def lose(self, process: StreamProcess) -> None:
+        self.lost += 1
 
     def signal(self, *numbers: int) -> None:
         pid = self.group.processes[0].process.pid
@@ -108,10 +119,9 @@ def half_a_word(pipe: Connection, stream: Stream, settings: ChildSettings) -> No
 @pytest.mark.parametrize(("entry", "count"), [(last_words, 50), (half_a_word, 1)])
 @pytest.mark.parametrize("listens", [True, False])
 def test_the_last_words_of_a_child_are_heard(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: Callable[..., None], count: int, listens: bool
+    tmp_path: Path, entry: Callable[..., None], count: int, listens: bool
 ) -> None:
-    monkeypatch.setattr(streams, "child_main", entry)
-    played = Group(tmp_path)
+    played = Group(tmp_path, main=entry)
     played.is_stopping = True
     process = played.group.processes[0].process
     process.join(WITHIN_S)
@@ -119,6 +129,7 @@ def test_the_last_words_of_a_child_are_heard(
         played.listen_until(lambda: played.group.processes[0].pipe.closed)
     played.group.kill()
     assert played.messages == [Spooled("training", 1)] * count
+    assert played.lost == 1
     assert played.lines == []
 
 

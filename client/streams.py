@@ -16,10 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
-from client.contribute.child import ChildSettings, child_main
-from client.contribute.messages import Failed, FromChild, FromParent, Stop
 from client.devices import Stream
 from client.processes import start_child
 
@@ -29,12 +27,31 @@ RETRY_START_S: Final = 30.0
 KILL_WAIT_S: Final = 5.0
 
 
+@dataclass(frozen=True)
+class Stop:
+    """Parent to child: finish the running games, and begin no others."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Child to parent, its last word: this stream cannot go on. ``permanent`` if a restart would not help."""
+
+    text: str
+    permanent: bool
+
+
+Entry = Callable[..., None]
+"""The entry point of a child, called with its pipe, its stream and its settings; a function of a module."""
+_Heard = TypeVar("_Heard")
+
+
 @dataclass
 class StreamProcess:
     """One stream and the process that plays for it now."""
 
     stream: Stream
-    settings: ChildSettings
+    main: Entry
+    settings: object
     process: BaseProcess
     pipe: Connection
     failures: list[float] = field(default_factory=list)
@@ -43,41 +60,46 @@ class StreamProcess:
     """When to start a child that could not be started, on the group's clock."""
     _sending: threading.Lock = field(default_factory=threading.Lock)
 
-    def send(self, message: FromParent) -> None:
+    def send(self, message: object) -> None:
         """Say something to the child, from any thread; a child that is gone hears nothing."""
         with self._sending, contextlib.suppress(OSError):
             self.pipe.send(message)
 
 
-class StreamGroup:
+class StreamGroup(Generic[_Heard]):
     """All streams of this client.
 
     Args:
         streams: one child process each.
+        main: what they run.
         settings: what every child needs to know.
         hear: called with (process, message) for every message of a child.
         report: called with a line for the volunteer.
         stopping: whether the client is being stopped, so that no child is started again.
+        lost: called with a process that ended, whatever it was asked to do, before another takes its place.
         clock: monotonic seconds.
     """
 
     def __init__(
         self,
         streams: Sequence[Stream],
-        settings: ChildSettings,
-        hear: Callable[[StreamProcess, FromChild], None],
+        main: Entry,
+        settings: object,
+        hear: Callable[[StreamProcess, _Heard], None],
         report: Callable[[str], None],
         stopping: Callable[[], bool],
+        lost: Callable[[StreamProcess], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._hear = hear
         self._report = report
         self._clock = clock
         self._stopping = stopping
+        self._lost = lost
         self.processes: list[StreamProcess] = []
         try:
             for stream in streams:
-                self.processes.append(StreamProcess(stream, settings, *_start(stream, settings)))
+                self.processes.append(StreamProcess(stream, main, settings, *_start(main, stream, settings)))
         except BaseException:
             self.kill()
             raise
@@ -127,7 +149,7 @@ class StreamGroup:
         """Hear all that a child has said by now; ``last``: it is not started again."""
         try:
             while process.pipe.poll():
-                message = process.pipe.recv()
+                message: Any = process.pipe.recv()
                 if isinstance(message, Failed):
                     self._report(f"{process.stream.name}: {message.text}")
                     process.given_up |= message.permanent
@@ -135,6 +157,7 @@ class StreamGroup:
         except (EOFError, OSError, pickle.UnpicklingError):  # it ended, perhaps in the middle of a message
             process.pipe.close()
             process.process.join(KILL_WAIT_S)
+            self._lost(process)
             if not last and not self._stopping():
                 self._replace(process)
 
@@ -155,12 +178,12 @@ class StreamGroup:
     def _start_again(self, process: StreamProcess) -> None:
         """Start a child; where the system has no room for one now, another try follows."""
         try:
-            process.process, process.pipe = _start(process.stream, process.settings)
+            process.process, process.pipe = _start(process.main, process.stream, process.settings)
             process.start_at = math.inf
         except OSError as error:
             process.start_at = self._clock() + RETRY_START_S
             self._report(f"{process.stream.name}: cannot be started ({error}), tried again in {RETRY_START_S:.0f} s")
 
 
-def _start(stream: Stream, settings: ChildSettings) -> tuple[BaseProcess, Connection]:
-    return start_child(child_main, (stream, settings), stream.name)
+def _start(main: Entry, stream: Stream, settings: object) -> tuple[BaseProcess, Connection]:
+    return start_child(main, (stream, settings), stream.name)

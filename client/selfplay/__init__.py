@@ -1,0 +1,1 @@
+"""Self-play without a server: all devices of this machine into one folder."""

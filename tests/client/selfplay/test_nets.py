@@ -1,0 +1,81 @@
+"""The newest net of a folder is taken once it is whole, and one that cannot be used is passed over."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from client.networks import Network
+from client.selfplay.nets import WHOLE_AFTER_S, NetFolder, OneNet
+
+NOW = 1_000_000.0
+RANDOM = Network("random", None)
+
+
+def put(folder: Path, name: str, age_s: float, content: bytes = b"net") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    os.utime(path, (NOW - age_s, NOW - age_s))
+    return path
+
+
+def name_of(nets: NetFolder) -> str | None:
+    newest = nets.newest()
+    return newest.name if newest else None
+
+
+def test_the_newest_by_time(tmp_path: Path) -> None:
+    nets = NetFolder(tmp_path / "models", clock=lambda: NOW)
+    assert nets.newest() is None, "the folder need not be there yet"
+    put(tmp_path / "models", "b.bin.gz", 300)
+    path = put(tmp_path / "models", "a/model.bin.gz", 200)
+    put(tmp_path / "models", "c.bin", 400)
+    assert nets.newest() == Network("a", path)
+    put(tmp_path / "models", "notes.txt", 100)
+    put(tmp_path / "models", "d.bin.gz.tmp", 100)
+    put(tmp_path / "models", ".e.bin.gz", 100)
+    put(tmp_path / "models", "empty/other.txt", 100)
+    assert name_of(nets) == "a"
+    put(tmp_path / "models", "c.bin", 100)
+    assert name_of(nets) == "c"
+
+
+def test_half_a_file_is_not_taken(tmp_path: Path) -> None:
+    nets = NetFolder(tmp_path, clock=lambda: NOW)
+    put(tmp_path, "old.bin.gz", 300)
+    put(tmp_path, "new.bin.gz", 1, b"ha")
+    assert name_of(nets) == "old"
+    put(tmp_path, "new.bin.gz", 0.5, b"half")
+    assert name_of(nets) == "old", "it grows"
+    assert name_of(nets) == "new"
+    put(tmp_path, "newest.bin.gz", 0)
+    assert name_of(nets) == "new"
+    nets.clock = lambda: NOW + WHOLE_AFTER_S
+    assert name_of(nets) == "newest"
+
+
+def test_a_net_that_cannot_be_used(tmp_path: Path) -> None:
+    nets = NetFolder(tmp_path, clock=lambda: NOW)
+    put(tmp_path, "good.bin.gz", 300)
+    put(tmp_path, "bad.bin.gz", 200)
+    bad = nets.newest()
+    assert bad is not None
+    assert nets.refuse(bad)
+    assert name_of(nets) == "good"
+    put(tmp_path, "bad.bin.gz", 100, b"another")
+    assert name_of(nets) == "bad"
+
+
+def test_what_plays_before_the_first_one(tmp_path: Path) -> None:
+    nets = NetFolder(tmp_path, RANDOM, clock=lambda: NOW)
+    assert nets.newest() == RANDOM
+    assert not nets.refuse(RANDOM)
+    put(tmp_path, "first.bin.gz", 20)
+    assert name_of(nets) == "first"
+
+
+def test_one_that_was_named() -> None:
+    nets = OneNet(RANDOM)
+    assert nets.newest() == RANDOM
+    assert not nets.refuse(RANDOM)

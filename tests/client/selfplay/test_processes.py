@@ -1,0 +1,66 @@
+"""The command as it is called: several processes play what one plays, also if they are stopped and begun again."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from common.rows import read_npz
+
+WITHIN_S = 600.0
+TEXT = """
+bSizes = 5
+bSizeRelProbs = 1
+maxVisits = 5
+cheapSearchVisits = 3
+reducedVisitsMin = 3
+maxMovesPerGame = 40
+earlyForkGameProb = 0.2
+"""
+GAMES = 12
+
+
+def command(folder: Path, streams: int) -> list[str]:
+    text = folder.parent / "tiny.cfg"
+    text.write_text(TEXT)
+    words = ["--model", "random", "--config", str(text), "--games", str(GAMES), "--seed", "3", "--output", str(folder)]
+    words += ["--gpus", "cpu", "--cpu-streams", str(streams), "--parallel-games", "2"]
+    return [sys.executable, "-m", "client", "selfplay", *words]
+
+
+def play(folder: Path, streams: int) -> str:
+    ended = subprocess.run(command(folder, streams), capture_output=True, text=True, check=False, timeout=WITHIN_S)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def records(folder: Path) -> list[bytes]:
+    lines = [line for path in folder.rglob("*.sgfs") for line in path.read_bytes().splitlines()]
+    assert len(set(lines)) == len(lines)
+    return sorted(lines)
+
+
+def rows_in(folder: Path) -> int:
+    return sum(read_npz(path).count for path in folder.rglob("*.npz"))
+
+
+def test_two_processes_that_are_interrupted_play_what_one_plays(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    play(one, 1)
+    running = subprocess.Popen(command(two, 2), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    assert running.stdout.readline().startswith(f"{tmp_path}/tiny.cfg gives what differs from selfplay.cfg")
+    assert running.stdout.readline() == "new games are played by random\n"
+    running.send_signal(signal.SIGINT)
+    said, errors = running.communicate(timeout=WITHIN_S)
+    assert (running.returncode, errors) == (0, "")
+    assert "once more (Ctrl-C) stops at once" in said
+    begun = records(two)
+    assert set(begun) < set(records(one)), "it was stopped before all were played"
+    play(two, 2)
+    assert records(two) == records(one)
+    assert len(records(one)) >= GAMES
+    assert rows_in(two) == rows_in(one) > 0
+    assert "0 games" in play(two, 2), "there is nothing left to do"
