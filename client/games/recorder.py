@@ -98,6 +98,8 @@ def value_sequence(game: PlayedGame, end: Ending) -> Floats:
 
 def value_surprises(game: PlayedGame, values: Floats, parameters: SelfplayParameters) -> Floats:
     """``[T]`` by how much each turn's value was not what the net had said, nats (training-data.md 5.2)."""
+    if game.turns.count == 0:
+        return np.zeros(0)
     if parameters.use_search_value_surprise:
         happened = values[:-1]
     else:
@@ -116,12 +118,9 @@ def unrounded_weights(
         parameters: of the configuration.
         may_exceed: ``[T]`` turns that a surprise alone can make rows; None: all.
     """
-    turns = game.turns
-    if turns.count == 0:
-        return np.zeros(0)
     weights = derive.surprise_weights(
-        turns.weights,
-        turns.found["policy_surprise"],
+        game.turns.weights,
+        game.turns.found["policy_surprise"],
         surprises,
         policy_share=parameters.policy_surprise_data_weight,
         value_share=parameters.value_surprise_data_weight,

@@ -87,6 +87,14 @@ def test_the_game_and_its_main_rows_do_not_depend_on_what_is_asked_beside_it() -
         assert to_npz(main) == to_npz(before.rows)
 
 
+@pytest.mark.parametrize("changes", [{}, {"useSearchValueSurprise": False}, {"useReanalyze": False}])
+def test_games_without_a_searched_turn(changes: dict[str, object]) -> None:
+    text = selfplay_text(**AFTERWARDS | {"maxMovesPerGame": 0, "sgfTopMoves": 2} | changes)
+    for game in run(orders(3, text), 0.0, 3):
+        assert game.rows is None
+        assert read(game.sgf).result is None
+
+
 def test_records_tell_the_most_visited_moves_where_the_text_asks() -> None:
     plain, told = (run(orders(3, selfplay_text(sgfTopMoves=most)), 0.0, 3) for most in (0, 3))
     assert [re.sub(r" top=[^\] ]*", "", game.sgf) for game in told] == [game.sgf for game in plain]
