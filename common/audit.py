@@ -103,7 +103,7 @@ def audit_training_game(
     start, view = _start(record, findings), _view(rows, facts)
     if start is None:
         return findings
-    start = _with_earlier_bonus(start, record, rows, side, view)
+    start = _with_earlier_bonus(start, record, facts, rows, side, view)
     game = _replay(record, start, view, edge, np.unique(turns), findings)
     if game is None:
         return findings
@@ -266,14 +266,26 @@ def _start(record: GameRecord, findings: Findings) -> GameStart | None:
 
 
 def _with_earlier_bonus(
-    start: GameStart, record: GameRecord, rows: Rows, side: npt.NDArray[np.bool_], view: PlayerView
+    start: GameStart,
+    record: GameRecord,
+    facts: GameFacts,
+    rows: Rows,
+    side: npt.NDArray[np.bool_],
+    view: PlayerView,
 ) -> GameStart:
-    """The captures before a game's record, where it begins in a clean-up phase, are only visible in column 47."""
-    if start.phase == MAIN_PHASE or side.all():
+    """The captures before a game's record, where it begins in a clean-up phase, are only visible in column 47.
+
+    Without a main row the score tells them, or nothing does.
+    """
+    if start.phase == MAIN_PHASE:
         return start
-    row = rows.global_targets[int(np.argmin(side))]
     colours, points = _moves(record)
     game = replay(start, colours, points, length=rows.length, view=view)
+    if side.all():
+        score = facts.score if record.result is not None else None
+        missing = 0.0 if score is None else score - ending(game.state, game.length).white_score
+        return replace(start, bonus_before=float(round(missing)))
+    row = rows.global_targets[int(np.argmin(side))]
     turn = int(row[GlobalTarget.TURN])
     sign = 1.0 if game.to_move[turn] == WHITE else -1.0
     missing = sign * (float(row[GlobalTarget.OWN_KOMI]) - game.own_komi[turn])

@@ -91,7 +91,8 @@ class Afterwards:
         played, without_outcome = yield from self._reanalysed(end)
         values = value_sequence(played, end)
         surprises = value_surprises(played, values, self.options)
-        weights = unrounded_weights(played, surprises, self.options, self._is_cheap)
+        may_exceed = ~self._is_cheap | played.turns.replaced["is_replaced"] if self.options.use_reanalyze else None
+        weights = unrounded_weights(played, surprises, self.options, may_exceed)
         random = generator(self._seed, 0, Draw.ROWS)
         copies = derive.copies(weights, random)
         sides = yield from self._side_positions()

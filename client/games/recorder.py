@@ -98,6 +98,8 @@ def value_sequence(game: PlayedGame, end: Ending) -> Floats:
 
 def value_surprises(game: PlayedGame, values: Floats, parameters: SelfplayParameters) -> Floats:
     """``[T]`` by how much each turn's value was not what the net had said, nats (training-data.md 5.2)."""
+    if game.turns.count == 0:
+        return np.zeros(0)
     if parameters.use_search_value_surprise:
         happened = values[:-1]
     else:
@@ -106,7 +108,7 @@ def value_surprises(game: PlayedGame, values: Floats, parameters: SelfplayParame
 
 
 def unrounded_weights(
-    game: PlayedGame, surprises: Floats, parameters: SelfplayParameters, is_cheap: npt.NDArray[np.bool_]
+    game: PlayedGame, surprises: Floats, parameters: SelfplayParameters, may_exceed: npt.NDArray[np.bool_] | None
 ) -> Floats:
     """``[T]`` row weights after surprise weighting (training-data.md 5.2).
 
@@ -114,18 +116,15 @@ def unrounded_weights(
         game: the game.
         surprises: ``[T]`` of `value_surprises`.
         parameters: of the configuration.
-        is_cheap: ``[T]`` turns of cheap searches; only looked at where such turns may be searched again.
+        may_exceed: ``[T]`` turns that a surprise alone can make rows; None: all.
     """
-    turns = game.turns
-    if turns.count == 0:
-        return np.zeros(0)
     weights = derive.surprise_weights(
-        turns.weights,
-        turns.found["policy_surprise"],
+        game.turns.weights,
+        game.turns.found["policy_surprise"],
         surprises,
         policy_share=parameters.policy_surprise_data_weight,
         value_share=parameters.value_surprise_data_weight,
-        may_exceed=~is_cheap | turns.replaced["is_replaced"] if parameters.use_reanalyze else None,
+        may_exceed=may_exceed,
     )
     return weights * parameters.scale_data_weight
 

@@ -6,6 +6,7 @@ import ast
 import functools
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -28,6 +29,7 @@ FILES = {
 
 
 BEGINNINGS = FIXTURES / "beginnings"
+REANALYSED = FIXTURES / "reanalysis"
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,19 @@ def katago_uploads(name: str) -> tuple[Upload, ...]:
 @functools.cache
 def beginnings() -> tuple[Upload, ...]:
     """Games that began in every way, by KataGo 1.17.2 with the text and the positions of `BEGINNINGS`."""
-    rows = read_npz(BEGINNINGS / "rows.npz")
+    return _fixture(BEGINNINGS)
+
+
+@functools.cache
+def reanalysed() -> tuple[Upload, ...]:
+    """Games by KataGo 1.17.2 without a net, with the text of `REANALYSED`: turns are searched again after them."""
+    return _fixture(REANALYSED)
+
+
+def _fixture(folder: Path) -> tuple[Upload, ...]:
+    rows = read_npz(folder / "rows.npz")
     hashes = np.array([game_hash(row) for row in rows.global_targets])
-    lines = (BEGINNINGS / "games.sgfs").read_text().splitlines()
+    lines = (folder / "games.sgfs").read_text().splitlines()
     return tuple(_upload(line, rows, hashes) for line in lines)
 
 

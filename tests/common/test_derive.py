@@ -111,6 +111,17 @@ def test_surprise_weighting_by_hand() -> None:
     assert new == pytest.approx(expected)
 
 
+def test_turns_that_may_not_exceed_their_weight() -> None:
+    weights, surprises, none = np.array([1.0, 1.0, 0.0, 0.0]), np.array([0.2, 0.4, 2.0, 2.0]), np.zeros(4)
+    # the mean is .3; turn 2 exceeds 1.5 times that by 1.55; alpha is a half, beta falls with the value surprise to 0
+    may_exceed = np.array([True, True, True, False])
+    found = derive.surprise_weights(weights, surprises, none, policy_share=0.5, value_share=0.1, may_exceed=may_exceed)
+    total = 0.2 + 0.4 + 1.55
+    assert found == pytest.approx([0.5 + 0.2 / total, 0.5 + 0.4 / total, 1.55 / total, 0.0])
+    both = derive.surprise_weights(weights, surprises, none, policy_share=0.5, value_share=0.1)
+    assert both[2] == both[3] == pytest.approx(1.55 / (total + 1.55))
+
+
 def test_value_surprise_is_a_bounded_divergence() -> None:
     happened = np.array([[0.5, 0.5, 0.0, 0.0], [1.0, 0.0, 0.0, 3.0]])
     raw = np.array([[0.25, 0.75, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])

@@ -33,6 +33,16 @@ CLEANUP = (
 )
 
 
+def test_top_moves_of_a_search() -> None:
+    text = "0.50 0.50 0.00 1.1 v=24 rv=48 weight=0.94 top=dd:40:0.31,pass:3:-0.20,aB:0:1.00"
+    values = MoveValues.from_text(text)
+    assert values is not None
+    assert values.top == (((3, 3), 40, 0.31), (None, 3, -0.2), ((0, 27), 0, 1.0))
+    assert values.to_text() == text
+    for wrong in ("top=", "top=dd:40", "top=dd:40:0.31,", "top=d1:40:0.31", "top=dd:40:0.3"):
+        assert MoveValues.from_text("0.50 0.50 0.00 1.1 v=24 " + wrong) is None
+
+
 def test_hand_written_games_in_katagos_form() -> None:
     resigned = sgf.read(RESIGNED)
     assert sgf.write(resigned) == RESIGNED

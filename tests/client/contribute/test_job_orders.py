@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from client.contribute.job_orders import orders_of
 from client.games.kinds import MATCH, SELFPLAY
 from common.parameters import parse_selfplay
@@ -51,7 +53,12 @@ def test_the_first_games_begin_at_the_positions_of_the_job() -> None:
 
 
 def test_orders_go_on_with_games_of_their_own_kind_alone() -> None:
-    changes = [{"overrides": ["komiMean=1.5"]}, {"start_poses": [POSITION]}, {"run": RUN | {"name": "other"}}, {}]
+    changes: list[dict[str, Any]] = [
+        {"overrides": ["komiMean=1.5"]},
+        {"start_poses": [POSITION]},
+        {"run": RUN | {"name": "other"}},
+        {},
+    ]
     keys = [orders_of(selfplay_job(selfplay_text(), 1, **change))[0].fork_key for change in changes]
     assert len(set(keys)) == 4
     assert orders_of(selfplay_job(selfplay_text(), 2))[1].fork_key == keys[3]

@@ -243,7 +243,7 @@ def main_columns(naive: NaiveRecord, values: Sequence[Value], index: int, lacks_
     columns[20] = (final if white else -final) if has_outcome else 0.0
     swing = [value[0] - value[1] for value in values]
     columns[22] = sum((k - index) * (swing[k] - swing[k - 1]) ** 2 for k in range(index + 1, len(values)))
-    columns |= {27: has_outcome, 34: has_outcome, 33: not lacks_outcome}
+    columns |= {27: float(has_outcome), 34: float(has_outcome), 33: float(not lacks_outcome)}
     columns[28] = float(turn + 1 < len(naive.record.moves) and not lacks_outcome)
     gained = end.bonus - (game.white_bonus + naive.rules.komi)
     columns |= {61: gained if white else -gained, 62: float(naive.record.result is not None)}

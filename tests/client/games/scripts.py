@@ -28,7 +28,7 @@ EVEN = 6.2
 
 def lead_of(order: SearchOrder) -> float:
     """White's, in points."""
-    colours = order.state["colour"].tolist()
+    colours: list[int] = order.state["colour"].tolist()
     return float(order.state["komi"]) - EVEN - (colours.count(1) - colours.count(2))
 
 

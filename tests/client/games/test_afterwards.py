@@ -15,9 +15,11 @@ from client.games.reanalysis import Reanalysis, draw_turns
 from client.games.side_positions import forking_position
 from common.audit import audit_training_game
 from common.audit_report import Reason
+from common.go.points import WHITE
 from common.parameters import parse_selfplay
 from common.rows import GlobalInput, GlobalTarget, InputPlane, PolicyTarget, QTarget, Rows, ValueTarget, to_npz
-from tests.client.games.games import orders, selfplay_text
+from common.sgf import read
+from tests.client.games.games import LENGTH, orders, selfplay_text
 from tests.client.games.test_played_beginnings import EVERY_WAY, position, run, with_positions
 
 G = GlobalTarget
@@ -85,6 +87,39 @@ def test_the_game_and_its_main_rows_do_not_depend_on_what_is_asked_beside_it() -
         assert to_npz(main) == to_npz(before.rows)
 
 
+@pytest.mark.parametrize("changes", [{}, {"useSearchValueSurprise": False}, {"useReanalyze": False}])
+def test_games_without_a_searched_turn(changes: dict[str, object]) -> None:
+    text = selfplay_text(**AFTERWARDS | {"maxMovesPerGame": 0, "sgfTopMoves": 2} | changes)
+    for game in run(orders(3, text), 0.0, 3):
+        assert game.rows is None
+        assert read(game.sgf).result is None
+
+
+def test_records_tell_the_most_visited_moves_where_the_text_asks() -> None:
+    plain, told = (run(orders(3, selfplay_text(sgfTopMoves=most)), 0.0, 3) for most in (0, 3))
+    assert [re.sub(r" top=[^\] ]*", "", game.sgf) for game in told] == [game.sgf for game in plain]
+    for game in told:
+        record = read(game.sgf)
+        assert record.info is not None
+        assert reasons(game) == []
+        assert game.rows is not None
+        main = {int(columns[G.TURN]): row for row, columns in enumerate(game.rows.global_targets)}
+        for turn, move in enumerate(record.moves):
+            if turn < record.info.start_turn:
+                continue
+            assert move.values is not None
+            top = move.values.top
+            assert 1 <= len(top) <= 3
+            assert [each.visits for each in top] == sorted((each.visits for each in top), reverse=True)
+            if turn in main:
+                visits = game.rows.q_values[main[turn], QTarget.VISITS]
+                assert sorted(visits)[::-1][: len(top)] == [each.visits for each in top]
+                positions = [LENGTH * LENGTH if each.at is None else each.at[1] * LENGTH + each.at[0] for each in top]
+                win_losses = game.rows.q_values[main[turn], QTarget.WIN_LOSS, positions] / 32000
+                sign = 1 if move.colour == WHITE else -1
+                assert sign * win_losses == pytest.approx([each.win_loss for each in top], abs=0.0051)
+
+
 # -- what is refused --
 
 
@@ -147,7 +182,7 @@ SIDE_MUTATIONS: dict[str, tuple[Change, Reason]] = {
 }
 
 AGAIN_MUTATIONS: dict[str, tuple[Change, Reason]] = {
-    "not told": (column(G.REANALYSED, 0), Reason.REANALYSIS),
+    "not told": (column(G.REANALYSED, 0), Reason.VARIANCE_TIME),  # it is taken for a side position
     "half a flag": (column(G.REANALYSED, 0.5), Reason.GAME_COLUMNS),
     "cheap visits": (added(1, G.CHEAP_VISITS), Reason.REANALYSIS),
     "cheap surprise": (column(G.CHEAP_VALUE_SURPRISE, 1.5), Reason.REANALYSIS),

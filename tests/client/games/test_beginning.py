@@ -241,7 +241,7 @@ def test_few_games_scored_by_territory_begin_in_a_cleanup_phase() -> None:
 
 
 def test_doublings_share_the_visits() -> None:
-    assert (playout_share(WHITE, 1.0), playout_share(BLACK, 1.0)) == (pytest.approx(4 / 3), pytest.approx(2 / 3))
+    assert [playout_share(WHITE, 1.0), playout_share(BLACK, 1.0)] == pytest.approx([4 / 3, 2 / 3])
     assert (visits_of(WHITE, 600, 1.0), visits_of(BLACK, 600, 1.0)) == (800, 400)
     assert (visits_of(WHITE, 600, -1.0), visits_of(BLACK, 600, -1.0)) == (400, 800)
 

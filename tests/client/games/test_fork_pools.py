@@ -74,7 +74,7 @@ def test_the_seki_pool_is_drawn_from_as_often_as_it_should() -> None:
     games = run(3000, 0.1, 8, 1)
     seki = [order for order in games if isinstance(order.start, Fork) and order.start.kind is ForkKind.SEKI]
     assert len(seki) / 3000 == pytest.approx(0.1, abs=0.02)
-    assert len({order.start.training_weight for order in seki if order.start}) == len(seki), "each fork once"  # type: ignore[union-attr]
+    assert len({order.start.training_weight for order in seki if order.start}) == len(seki), "each fork once"
     assert sum(order.start is None for order in games) + len(seki) == 3000
     assert {order.seed for order in seki} == {
         seed for seed in range(3000) if coin(np.uint64(seed), 0, int(Draw.SEKI), 0.1)

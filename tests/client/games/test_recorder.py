@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from client.games.played import (
+    REPLACED,
     PlayedGame,
     PlayedTurns,
     keep_turn,
@@ -14,7 +15,8 @@ from client.games.played import (
     turns_of,
     with_more_room,
 )
-from client.games.recorder import make_rows, value_sequence, values_of, written_turns
+from client.games.recorder import RowPlan, make_rows, value_sequence, values_of, written_turns
+from client.games.starts import PLAIN
 from client.search.turns import CHILD, FOUND, new_turns
 from client.search.values import Values
 from common.derive import horizon_factors
@@ -42,7 +44,8 @@ def turns(*win_losses: float) -> PlayedTurns:
     children["win_loss"], children["score_mean"] = [0.5, -1.0], [2.0, -900.0]
     policies = np.zeros((count, LENGTH * LENGTH + 1), np.int16)
     policies[:, 4], policies[:, 9] = 12, 3
-    return PlayedTurns(found, np.ones(count), policies, 2 * np.arange(count + 1, dtype=np.int32), children.reshape(-1))
+    first = 2 * np.arange(count + 1, dtype=np.int32)
+    return PlayedTurns(found, np.ones(count), policies, first, children.reshape(-1), np.zeros(count, REPLACED))
 
 
 def three_moves() -> PlayedGame:
@@ -52,6 +55,7 @@ def three_moves() -> PlayedGame:
     return PlayedGame(
         start=start,
         view=PlayerView(draw_white_wins=0.25),
+        provenance=PLAIN,
         colours=np.array([BLACK, WHITE, BLACK], np.int8),
         points=np.array([point_at(1, 1), PASS, PASS], np.int16),
         first_turn=0,
@@ -70,7 +74,8 @@ def test_a_game_by_hand() -> None:
     end = ending(replayed.state, LENGTH)
     assert end.white_score == -7
     values = value_sequence(game, end)
-    rows = make_rows(game, replayed, end, values, copies, np.random.default_rng(3))
+    plan = RowPlan(values, copies, np.array([np.nan, -500.0, 3.0]), np.zeros(3, np.bool_))
+    rows = make_rows(game, replayed, end, plan, np.random.default_rng(3))
     columns = rows.global_targets
     assert list(columns[:, G.TURN]) == [0, 1, 1]
     # a draw is worth a quarter to White: the score is a quarter lower
@@ -86,6 +91,8 @@ def test_a_game_by_hand() -> None:
     assert columns[0, G.NET_WIN_LOSS] == pytest.approx(-0.25)
     assert columns[0, G.NET_SCORE_MEAN] == pytest.approx(-1.5)
     assert list(columns[:, G.REPLY_WEIGHT]) == [1, 1, 1]
+    assert list(columns[:, G.LEAD]) == [0, -421, -421]
+    assert list(columns[:, G.LEAD_WEIGHT]) == [0, 1, 1]
     assert game_hash(columns[0]) == f"{2**63 + 1:016X}{5:016X}"
     assert (rows.value_targets[0, ValueTarget.OWNERSHIP] == 1).all()
     assert (rows.value_targets[1, ValueTarget.OWNERSHIP] == -1).all()

@@ -20,13 +20,16 @@ from client.games.playing import Script
 from client.games.recorder import unrounded_weights
 from client.games.side_positions import SearchedLine
 from common.go.points import PASS, position_of, x_of, y_of
+from common.go.rules import Scoring
 from common.rows import GlobalInput, GlobalTarget, InputPlane, Rows
+from common.sgf import read
 from tests.client.games.games import LENGTH, orders, selfplay_text
 from tests.client.games.naive_rows import (
     CAP,
     NaiveRecord,
     Value,
     divergence,
+    hash_parts,
     main_columns,
     own,
     score_bins,
@@ -38,6 +41,7 @@ from tests.client.games.naive_rows import (
 )
 from tests.client.games.test_afterwards import AFTERWARDS
 from tests.client.games.test_played_beginnings import EVERY_WAY, run, with_positions
+from tests.common.katago_games import katago_uploads, reanalysed
 from tests.common.naive_game import NaiveGame
 
 G = GlobalTarget
@@ -134,6 +138,20 @@ def is_side(rows: Rows) -> npt.NDArray[np.bool_]:
     return np.asarray((columns[:, G.FUTURE_WEIGHT] == 0) & (columns[:, G.REANALYSED] == 0))
 
 
+def test_how_often_something_is_asked(stored: list[Stored]) -> None:
+    turns = lines = may_have_lead = leads = 0
+    for game in stored:
+        turns += game.recorded.played.turns.count
+        lines += sum(len(side.line.moves) == 1 for side in game.sides)
+        columns = game.rows.global_targets
+        possible = (columns[:, G.SEARCH_NO_RESULT] < 0.3) & (columns[:, G.NO_RESULT] < 1)
+        assert not columns[~possible, G.LEAD_WEIGHT].any()
+        told = {(row[G.TURN], row[G.ROOT_VISITS], row[G.SEARCH_WIN]): row[G.LEAD_WEIGHT] for row in columns[possible]}
+        may_have_lead, leads = may_have_lead + len(told), leads + sum(told.values())
+    assert lines / turns == pytest.approx(0.3, abs=0.04)
+    assert leads / may_have_lead == pytest.approx(0.4, abs=0.06)
+
+
 def lead_columns(lead: float | None, game: NaiveGame, naive: NaiveRecord) -> dict[int, float]:
     if lead is None or naive.end.no_result:
         return {21: 0.0, 29: 0.0}
@@ -223,14 +241,14 @@ def test_main_rows(stored: list[Stored]) -> None:
 
 def assert_spatial(rows: Rows, row: int, naive: NaiveRecord, turn: int, lacks_outcome: bool) -> None:
     for plane, expected in enumerate(spatial_targets(naive, turn, lacks_outcome)):
-        wanted = np.zeros((LENGTH, LENGTH))
+        wanted = np.zeros((rows.length, rows.length))
         for (x, y), value in expected.items():
             wanted[y, x] = value
         assert (np.abs(rows.value_targets[row, plane] - wanted) < (1 if plane == 4 else 1e-9)).all()
     has_outcome = not (naive.end.no_result or lacks_outcome)
     final = naive.outcome()[3]
     score = (final if naive.turns[turn].to_move == "O" else -final) if has_outcome else None
-    assert bins_of(rows, row) == score_bins(score, LENGTH)
+    assert bins_of(rows, row) == score_bins(score, rows.length)
 
 
 def bins_of(rows: Rows, row: int) -> dict[int, int]:
@@ -349,3 +367,48 @@ def test_reanalysed_turns(stored: list[Stored]) -> None:
                 assert comment.reanalysis_visits is None
                 assert turns.weights[turn] == 0 or not game.is_cheap[turn]
     assert again / cheap == pytest.approx(0.4, abs=0.06)
+
+
+# -- the twin beside KataGo --
+
+
+@pytest.mark.parametrize(("name", "games", "whole_games"), [("clean", 11, 11), ("full", 10, 0), ("reanalysed", 4, 0)])
+def test_katagos_rows_are_those_of_the_twin(name: str, games: int, whole_games: int) -> None:
+    """All targets of its main rows that follow from the record; the TD values where every turn became a row."""
+    seen = whole = 0
+    for upload in reanalysed() if name == "reanalysed" else katago_uploads(name):
+        record = read(upload.sgf)
+        assert record.info is not None
+        if record.info.began_in_phase:
+            continue  # what was captured before is not told
+        assert upload.facts.draw_white_wins is not None
+        suicide = bool(upload.rows.global_targets[0, G.PASS_ALIVE_WITH_SUICIDE])
+        naive = NaiveRecord(upload.sgf, upload.facts.draw_white_wins, suicide)
+        main = upload.rows.take(np.flatnonzero(~is_side(upload.rows)))
+        first, count = naive.info.start_turn, len(record.moves) - naive.info.start_turn
+        by_turn = {int(row[G.TURN]) - first: row for row in main.global_targets}
+        is_whole = len(by_turn) == count
+        values = [
+            in_whites_view(by_turn[turn][16:20], naive.turns[first + turn]) if turn in by_turn else (0.0, 0.0, 0.0, 0.0)
+            for turn in range(count)
+        ]
+        values.append(naive.outcome())
+        for row, columns in enumerate(main.global_targets):
+            turn = int(columns[G.TURN])
+            lacks_outcome = bool(columns[G.REANALYSED])  # so says the text
+            expected = main_columns(naive, values, turn - first, lacks_outcome)
+            expected |= {47: naive.own_komi(naive.turns[turn]), 53: first, 56: naive.info.first_turn}
+            expected[48] = float(naive.rules.scoring == Scoring.AREA or naive.turns[turn].phase == 2)
+            expected |= dict(zip(range(41, 47), hash_parts(naive.info.game_hash), strict=True))
+            for column, value in expected.items():
+                if is_whole or not (4 <= column < 16 or column == 22):
+                    assert columns[column] == pytest.approx(value, abs=2e-5, rel=2e-5), (turn, column)
+            assert_spatial(main, row, naive, turn, lacks_outcome)
+        seen, whole = seen + 1, whole + is_whole
+    assert seen >= games
+    assert whole >= whole_games
+
+
+def in_whites_view(own: Any, game: NaiveGame) -> Value:
+    win, loss, no_result, score = (float(value) for value in own)
+    return (win, loss, no_result, score) if game.to_move == "O" else (loss, win, no_result, -score)

@@ -142,7 +142,7 @@ def test_where_a_device_works_by_itself_the_games_are_the_same(lanes: int, games
 
 def test_a_device_has_the_next_batch_while_the_last_is_taken_in() -> None:
     evaluator = LateEvaluator(LENGTH, 2)
-    play(orders(16, selfplay_text()), games=16, load=lambda network, length: evaluator)
+    play(orders(24, selfplay_text(maxMovesPerGame=12)), games=16, load=lambda network, length: evaluator)
     assert set(evaluator.others) == {0, 1}
     assert np.mean(evaluator.others) > 0.9  # all but the first, and the end when few games are left
     assert max(evaluator.batch_sizes) == 8
