@@ -1,21 +1,24 @@
 """A child process of a run of self-play: plays the orders of one stream and hands the games to its parent.
 
-It reads its pipe whenever a game may begin, which is all that its parent has to say to it; another thread tells the
-progress. A network is loaded before the first game with it is begun, so that one that cannot be used ends no game.
+Two threads: the main one plays; the other hears the parent, so that neither ever waits for the other to listen, and
+tells it the progress. A network is loaded before the first game with it is begun, so that one that cannot be used ends
+no game.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from client.devices import Stream
 from client.networks import Network, evaluator_loader
 from client.processes import begin_child
-from client.selfplay.messages import Finished, FromChild, Play, Progress, Unusable, Want
+from client.selfplay.messages import Finished, FromChild, FromParent, Play, Progress, Unusable, Want
 from client.streams import Failed, Stop
 from common.config_text import ConfigError
 from common.precision import Precision
@@ -26,6 +29,7 @@ if TYPE_CHECKING:  # the playing code is slow to import and the parent, which im
     from nets.evaluation.batch import Evaluator
 
 PROGRESS_EVERY_S: Final = 2.0
+HEAR_S: Final = 0.2
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class Player:
         self._orders: deque[GameOrder] = deque()
         self._network: Network | None = None
         self._asked = False
+        self._heard: SimpleQueue[Play] = SimpleQueue()  # not yet taken in
         self._loaded: dict[tuple[Network, int], Evaluator] = {}  # for the stream, which then closes them
         self._usable: set[tuple[Network, int]] = set()
         self._sending = threading.Lock()
@@ -74,8 +79,8 @@ class Player:
         """Play until the parent says stop or is gone."""
         from client.games.stream import play_stream
 
-        teller = threading.Thread(target=self._tell_progress, daemon=True)
-        teller.start()
+        talker = threading.Thread(target=self._talk, daemon=True)
+        talker.start()
         try:
             play_stream(
                 self.next_order,
@@ -88,7 +93,7 @@ class Player:
             )
         finally:
             self._ended.set()
-            teller.join()
+            talker.join()
             for evaluator in self._loaded.values():
                 evaluator.close()
             self.tell(self._progress())
@@ -107,9 +112,9 @@ class Player:
 
     def next_order(self) -> GameOrder | None:
         """The next game to begin, by the newest network that was told; asks for more before there is none."""
-        self._hear()
         if self._control.finish.is_set():
             return None
+        self._take_in()
         few = self._stream.games // 8
         if len(self._orders) <= few and not self._asked:
             self._asked = True
@@ -121,19 +126,25 @@ class Player:
         assert network is not None
         return replace(order, black=network, white=network)
 
-    def _hear(self) -> None:
+    def hear(self, timeout: float) -> None:
+        """Hear what the parent says within ``timeout`` seconds."""
         try:
-            while self._pipe.poll():
-                message: Play | Stop = self._pipe.recv()
+            if self._pipe.poll(timeout):
+                message: FromParent = self._pipe.recv()
                 if isinstance(message, Stop):
-                    self._orders.clear()
                     self._control.finish.set()
                 else:
-                    self._orders.extend(message.orders)
-                    self._network = message.network
-                    self._asked &= not message.orders
+                    self._heard.put(message)
         except (EOFError, OSError):  # the parent is gone: nobody takes what is played
             self._control.stop_now.set()
+            self._ended.set()
+
+    def _take_in(self) -> None:
+        while not self._heard.empty():
+            message = self._heard.get()
+            self._orders.extend(message.orders)
+            self._network = message.network
+            self._asked &= not message.orders
 
     def _can_play(self, network: Network | None, length: int) -> bool:
         """Whether a network can be used; if not, the parent is told, and all orders are its own again."""
@@ -163,9 +174,18 @@ class Player:
         stream = self._stream
         return evaluator_loader(stream.device, stream.threads, self._settings.precision)(network, length)
 
-    def _tell_progress(self) -> None:
-        while not self._ended.wait(PROGRESS_EVERY_S):
-            self.tell(self._progress())
+    def _talk(self) -> None:
+        """Hear the parent, and tell it the progress now and then; whatever goes wrong here ends the child."""
+        tell_at = 0.0
+        try:
+            while not self._ended.is_set():
+                self.hear(HEAR_S)
+                if time.monotonic() >= tell_at:
+                    tell_at = time.monotonic() + PROGRESS_EVERY_S
+                    self.tell(self._progress())
+        except Exception as error:
+            self.tell(Failed(f"{type(error).__name__}: {error}", permanent=False))
+            self._control.stop_now.set()
 
     def _progress(self) -> Progress:
         stats = self._stats

@@ -164,6 +164,8 @@ class Loop:
             self._is_ending = True
             group.kill()
             self._save_the_rest()
+        if signals.now.is_set():
+            self._say(f"stopped at once; {self._status.games} finished games are kept")
         if self._fault or not (group.usable() or signals.now.is_set()):
             raise LoopError(self._fault or "no stream can go on; what is finished is kept")
 

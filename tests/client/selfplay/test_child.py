@@ -30,6 +30,12 @@ def ends() -> tuple[Connection, Player]:
     return ours, Player(theirs, Stream("cpu0", "cpu", 1, None, 16), ChildSettings(Precision.FASTEST, GAMES_CACHE))
 
 
+def say(pipe: Connection, player: Player, message: object) -> None:
+    """Something that the child hears."""
+    pipe.send(message)
+    player.hear(1.0)
+
+
 def told(pipe: Connection) -> list[object]:
     """All that the child has said."""
     messages = []
@@ -45,12 +51,12 @@ def test_games_begin_by_the_newest_net(ends: tuple[Connection, Player]) -> None:
     assert told(pipe) == [Want(18)]
     assert player.next_order() is None
     assert told(pipe) == [], "it has asked"
-    pipe.send(Play(tuple(order(seed) for seed in range(4)), NET))
+    say(pipe, player, Play(tuple(order(seed) for seed in range(4)), NET))
     for seed in range(2):
         given = player.next_order()
         assert given is not None
         assert (given.seed, given.black, given.white) == (seed, NET, NET)
-    pipe.send(Play((), OTHER))
+    say(pipe, player, Play((), OTHER))
     given = player.next_order()
     assert given is not None
     assert (given.seed, given.black, given.white) == (2, OTHER, OTHER)
@@ -60,11 +66,11 @@ def test_games_begin_by_the_newest_net(ends: tuple[Connection, Player]) -> None:
 @pytest.mark.usefixtures("threads")
 def test_a_net_that_cannot_be_used_costs_no_game(ends: tuple[Connection, Player]) -> None:
     pipe, player = ends
-    pipe.send(Play((order(1), order(2)), BAD))
+    say(pipe, player, Play((order(1), order(2)), BAD))
     assert player.next_order() is None
     assert player.next_order() is None
     assert told(pipe) == [Want(16), Unusable(BAD, "no net", (1, 2)), Want(18)]
-    pipe.send(Play((order(1),), NET))
+    say(pipe, player, Play((order(1),), NET))
     given = player.next_order()
     assert given is not None
     assert (given.seed, given.black) == (1, NET)
@@ -73,11 +79,18 @@ def test_a_net_that_cannot_be_used_costs_no_game(ends: tuple[Connection, Player]
 @pytest.mark.usefixtures("threads")
 def test_it_ends_when_it_is_told_and_with_its_parent(ends: tuple[Connection, Player]) -> None:
     pipe, player = ends
-    pipe.send(Play((order(1),), NET))
-    pipe.send(Stop())
+    say(pipe, player, Play((order(1),), NET))
+    say(pipe, player, Stop())
     assert player.next_order() is None
     assert player._control.finish.is_set()
     assert not player._control.stop_now.is_set()
+    pipe.close()
+    player.hear(1.0)
+    assert player._control.stop_now.is_set()
+
+
+def test_what_cannot_be_told_ends_it(ends: tuple[Connection, Player]) -> None:
+    pipe, player = ends
     pipe.close()
     player.tell(Want(1))
     assert player._control.stop_now.is_set()
