@@ -250,8 +250,8 @@ class Loop:
 
     def _pass_over(self, message: Unusable) -> None:
         """Do without a net that a child could not use."""
-        if message.network == self._net:
-            hopes = self._nets.refuse(message.network)
+        hopes = self._nets.refuse(message.network)
+        if message.network == self._net:  # and not what another child has told before
             told = f"{message.network.path or message.network.name} cannot be used ({message.text})"
             if hopes:
                 self._say(f"{told}: it is passed over until the file changes")
