@@ -14,7 +14,7 @@ from client.games.kinds import SELFPLAY
 from client.games.orders import FinishedGame, GameOrder
 from client.games.table import GAMES_CACHE
 from client.networks import Network
-from client.selfplay import loop
+from client.selfplay import child, loop
 from client.selfplay.child import ChildSettings
 from client.selfplay.ledger import PlayedGame, Run, RunFiles
 from client.selfplay.loop import Loop, LoopError, LoopSettings, Nets, OrderBook
@@ -146,6 +146,26 @@ def test_the_same_games_whoever_plays_them(whole: Path, tmp_path: Path, streams:
     assert records(tmp_path) == records(whole)
     assert rows_in(tmp_path) == rows_in(whole) > 0
     assert len(records(whole)) > 6, "forks are among them"
+
+
+@pytest.mark.usefixtures("threads")
+def test_the_games_of_a_child_that_ends_are_played_by_others(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = child.Player.take
+    ended = []
+
+    def take_one(player: child.Player, game: FinishedGame) -> None:
+        take(player, game)
+        if player._stream.name == "cpu0":
+            ended.append(player._stats.games_running)
+            player._control.stop_now.set()
+
+    monkeypatch.setattr(child.Player, "take", take_one)
+    play(tmp_path, games=6, streams=2, at_once=3)
+    assert ended[0] > 0, "games were dropped"
+    assert records(tmp_path) == records(whole)
+    assert rows_in(tmp_path) == rows_in(whole)
 
 
 class StopAfter(StopSignals):
