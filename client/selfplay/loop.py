@@ -159,7 +159,8 @@ class Loop:
                 self._serve(group)
                 self._end_if_due(group, signals)
                 self._save_now_and_then()
-                self._status.report_now_and_then()
+                if self._net is not None or self._status.running:
+                    self._status.report_now_and_then()
         finally:
             self._is_ending = True
             group.kill()
