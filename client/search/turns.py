@@ -97,7 +97,7 @@ def new_turns(states: npt.NDArray[np.void], histories: npt.NDArray[np.void], len
     """For games with these positions, which stay where they are, and tensors of edge ``length``."""
     slots, positions = len(states), length * length + 1
     orders = np.zeros(slots, ORDER)
-    orders["point"] = NO_POINT
+    orders["point"] = orders["hint"] = NO_POINT
     return Turns(
         orders=orders,
         parameters=np.zeros(slots, SEARCH_PARAMETERS),

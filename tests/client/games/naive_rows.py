@@ -48,7 +48,7 @@ class NaiveRecord:
         assert self.record.info is not None
         self.info = self.record.info
         self.rules: Rules = self.record.rules
-        self.draw, self.suicide = draw_white_wins, suicide or self.rules.suicide
+        self.draw, self.always_suicide, self.suicide = draw_white_wins, suicide, suicide or self.rules.suicide
         board = {(x, y): "." for x in range(self.record.x_size) for y in range(self.record.y_size)}
         for colour, x, y in self.record.stones:
             board[x, y] = COLOURS[colour]
@@ -225,7 +225,7 @@ def shared_columns(naive: NaiveRecord, game: NaiveGame, found: Any, provenance: 
     columns |= {52: float(naive.record.result is None), 54: provenance.extra_black}
     columns |= {55: KINDS.index(naive.info.game_type), 56: naive.info.first_turn}
     columns |= {57: sign * found["raw"][0], 58: sign * found["raw"][2], 59: found["raw_policy_entropy"]}
-    columns |= {60: found["visits"], 63: 3.0, 68: float(naive.suicide and not naive.rules.suicide)}
+    columns |= {60: found["visits"], 63: 3.0, 68: float(naive.always_suicide)}
     return columns
 
 

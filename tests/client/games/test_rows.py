@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from common.go.points import PASS, position_of, x_of, y_of
 from common.go.rules import Scoring
 from common.rows import GlobalInput, GlobalTarget, InputPlane, Rows
 from common.sgf import read
+from tests.client.games import test_played_beginnings
+from tests.client.games.evaluators import OpinionatedEvaluator
 from tests.client.games.games import LENGTH, orders, selfplay_text
 from tests.client.games.naive_rows import (
     CAP,
@@ -99,6 +102,8 @@ def played(uses_outcome: bool, first_seed: int, count: int) -> list[Stored]:
             recorded[order.seed] = copy.deepcopy(result)  # the slot's memory is used again
             return finish_selfplay(order, result, top_moves)
 
+        evaluator = partial(OpinionatedEvaluator, pass_alive_suicide=uses_outcome)
+        patch.setattr(test_played_beginnings, "OpinionatedEvaluator", evaluator)
         patch.setattr(Afterwards, "_lead", kept_lead)
         patch.setattr(Afterwards, "_side_positions", kept_sides)
         patch.setattr(afterwards, "unrounded_weights", kept_weights)
