@@ -33,10 +33,10 @@ from common.parameter_classes import (
 from common.parameter_kinds import Key, integer, number_text
 
 __all__ = [
+    "CONFIGS",
     "IS_MISSING",
     "PASSED_OVER",
     "PLAYABLE",
-    "CONFIGS",
     "ConfigError",
     "EngineConfig",
     "GameInitParameters",
