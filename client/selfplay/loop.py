@@ -159,7 +159,8 @@ class Loop:
                 self._serve(group)
                 self._end_if_due(group, signals)
                 self._save_now_and_then()
-                self._status.report_now_and_then()
+                if self._net is not None or self._status.running:
+                    self._status.report_now_and_then()
         finally:
             self._is_ending = True
             group.kill()
@@ -250,8 +251,8 @@ class Loop:
 
     def _pass_over(self, message: Unusable) -> None:
         """Do without a net that a child could not use."""
-        if message.network == self._net:
-            hopes = self._nets.refuse(message.network)
+        hopes = self._nets.refuse(message.network)
+        if message.network == self._net:  # and not what another child has told before
             told = f"{message.network.path or message.network.name} cannot be used ({message.text})"
             if hopes:
                 self._say(f"{told}: it is passed over until the file changes")

@@ -14,7 +14,7 @@ from client.games.kinds import SELFPLAY
 from client.games.orders import FinishedGame, GameOrder
 from client.games.table import GAMES_CACHE
 from client.networks import Network
-from client.selfplay import loop
+from client.selfplay import child, loop
 from client.selfplay.child import ChildSettings
 from client.selfplay.ledger import PlayedGame, Run, RunFiles
 from client.selfplay.loop import Loop, LoopError, LoopSettings, Nets, OrderBook
@@ -95,10 +95,6 @@ def played_orders(count: int | None) -> Iterator[GameOrder]:
         yield GameOrder(seed=seed, kind=SELFPLAY, config=TEXT, black=nobody, white=nobody, length=5)
 
 
-class Told(list[str]):
-    """Lines for the person at the terminal; acts upon those that begin as said."""
-
-
 def play(
     folder: Path,
     *,
@@ -150,6 +146,26 @@ def test_the_same_games_whoever_plays_them(whole: Path, tmp_path: Path, streams:
     assert records(tmp_path) == records(whole)
     assert rows_in(tmp_path) == rows_in(whole) > 0
     assert len(records(whole)) > 6, "forks are among them"
+
+
+@pytest.mark.usefixtures("threads")
+def test_the_games_of_a_child_that_ends_are_played_by_others(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = child.Player.take
+    ended = []
+
+    def take_one(player: child.Player, game: FinishedGame) -> None:
+        take(player, game)
+        if player._stream.name == "cpu0":
+            ended.append(player._stats.games_running)
+            player._control.stop_now.set()
+
+    monkeypatch.setattr(child.Player, "take", take_one)
+    play(tmp_path, games=6, streams=2, at_once=3)
+    assert ended[0] > 0, "games were dropped"
+    assert records(tmp_path) == records(whole)
+    assert rows_in(tmp_path) == rows_in(whole)
 
 
 class StopAfter(StopSignals):
@@ -218,6 +234,13 @@ class Scripted:
         return self._names != [network.name]
 
 
+class Picky(Scripted):
+    """Goes on to the next net when one is refused."""
+
+    def newest(self) -> Network:
+        return Network(next(name for name in self._names if name and name not in self.refused), None)
+
+
 @pytest.fixture
 def looks_always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "LOOK_EVERY_S", 0.0)
@@ -249,9 +272,9 @@ def test_new_games_take_the_newest_net(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("threads", "looks_always")
 def test_a_net_that_cannot_be_used_is_passed_over(tmp_path: Path) -> None:
     lines: list[str] = []
-    nets = Scripted("bad-1", "good")
-    play(tmp_path, games=3, nets=nets, lines=lines)
-    assert nets.refused == ["bad-1"]
+    nets = Picky("bad-1", "good")
+    play(tmp_path, games=3, streams=2, nets=nets, lines=lines)
+    assert set(nets.refused) == {"bad-1"}
     assert lines.count("bad-1 cannot be used (no net): it is passed over until the file changes") == 1
     assert len(records(tmp_path / "good")) >= 3
 
