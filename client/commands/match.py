@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from client.commands.local import add_cache, add_precision, add_streams, cache_settings, config_of, explained, say
+from client.commands.local import add_cache, add_streams, cache_settings, config_of, explained, say
 from client.devices import DeviceError, Stream, gpu_count, plan_streams
 from client.games.kinds import MATCH
 from client.matches.ledger import Ledger, LedgerError, MatchResult
@@ -44,7 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_players(parser)
     _add_games(parser)
     _add_places(parser)
-    add_precision(parser)
     add_cache(parser)
 
 
@@ -60,6 +59,16 @@ def _add_players(parser: argparse.ArgumentParser) -> None:
     )
     who.add_argument(
         "--program", metavar="COMMAND", help="another program that speaks GTP, in one word; the second player"
+    )
+    who.add_argument(
+        "--use-fp16",
+        nargs="+",
+        type=Precision,
+        choices=list(Precision),
+        default=[Precision.FASTEST],
+        metavar="P",
+        help="false: compute in float32; true: in 16 bits even if that is slow; auto (the default): as is faster; "
+        "two words if the players differ",
     )
     who.add_argument("--names", nargs=2, metavar=("A", "B"), help="of the players in records")
 
@@ -206,7 +215,11 @@ def setup_of(options: argparse.Namespace) -> MatchSetup:
     with explained(options.config or Path(f"{MATCH.text}.cfg")):
         config = parse_match(text, overrides=",".join(options.override))
         _check_beginnings(config)
-    if len(networks) == 2 and networks[0] == networks[1] and config.bots[0] == config.bots[1]:
+    if len(options.use_fp16) > len(networks):
+        raise ValueError("--use-fp16 takes one word for each network of --models")
+    precisions = options.use_fp16[0], options.use_fp16[-1]
+    are_set_alike = config.bots[0] == config.bots[1] and precisions[0] is precisions[1]
+    if len(networks) == 2 and networks[0] == networks[1] and are_set_alike:
         raise ValueError("both players are alike: give two networks, or settings that differ, as in maxVisits1 = 200")
     given = Given(options.size, options.rules, options.komi)
     records = read_openings(options.openings, options.opening_length, given) if options.openings else ()
@@ -222,7 +235,7 @@ def setup_of(options: argparse.Namespace) -> MatchSetup:
         openings=openings,
         opening_moves=options.policy_moves,
         seed=options.seed,
-        precision=options.use_fp16 or Precision.FASTEST,
+        precisions=precisions,
         patience_s=float(options.patience),
         memory=TREE_MEMORY,
         cache=cache_settings(options),
@@ -276,7 +289,7 @@ def _description(options: argparse.Namespace, setup: MatchSetup) -> dict[str, An
         "openings": hashlib.sha256(repr(setup.openings.records).encode()).hexdigest() if options.openings else None,
         "policy_moves": setup.opening_moves,
         "seed": setup.seed,
-        "precision": setup.precision.value,
+        "precision": " ".join(dict.fromkeys(setup.precisions)),
         "cache_by": options.cache_by,
     }
 

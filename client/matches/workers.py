@@ -42,7 +42,7 @@ class MatchSetup:
     openings: Openings
     opening_moves: int  # drawn from the first network's policy
     seed: int
-    precision: Precision
+    precisions: tuple[Precision, Precision]  # in which each network is evaluated
     patience_s: float  # for an answer of the program
     memory: float  # bytes for the trees of a player in a process
     cache: CacheSettings
@@ -70,7 +70,7 @@ def players_of(setup: MatchSetup, stream: Stream) -> tuple[NetPlayer, Player]:
     def net_player(seat: int, network: Network) -> NetPlayer:
         search = setup.config.bots[seat]
         capacity = min(search.max_visits, capacity_within(setup.memory, stream.games))
-        load = evaluator_loader(stream.device, stream.threads, setup.precision)
+        load = evaluator_loader(stream.device, stream.threads, setup.precisions[seat])
         queries = Queries(
             network,
             load,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import subprocess
@@ -10,8 +9,6 @@ import sys
 
 import pytest
 
-from client.commands import local
-from client.games.stream import StreamControl, StreamStats
 from common.pipes import EXIT_UNREAD, ends_with_its_reader
 from tests import ROOT
 
@@ -30,6 +27,7 @@ def unread() -> int:
         ("-m client --help", ""),
         ("-m client gtp --help", ""),
         ("-m client gtp --model random", "name\nversion\nquit\n"),
+        ("-m client selfplay --print-config", ""),
         ("-m nets info --help", ""),
         ("manage.py help", ""),
     ],
@@ -73,16 +71,3 @@ def test_what_is_read_ends_as_ever() -> None:
     with pytest.raises(SystemExit) as ended:
         ends_with_its_reader(lambda: sys.exit(4))
     assert ended.value.code == 4
-
-
-def test_self_play_that_nobody_reads_finishes_its_games(monkeypatch: pytest.MonkeyPatch) -> None:
-    control = StreamControl()
-    with open(unread(), "wb", buffering=0) as pipe, io.TextIOWrapper(pipe, write_through=True) as output:
-        monkeypatch.setattr(sys, "stdout", output)
-        monkeypatch.setattr(local, "QUIET_S", 0.0)
-        reported = local._reported(StreamStats(), control)
-        reported.__enter__()
-        assert control.finish.wait(60.0)
-        with pytest.raises(BrokenPipeError):
-            reported.__exit__(None, None, None)
-        monkeypatch.undo()

@@ -12,6 +12,7 @@ import pytest
 from client.commands import match
 from client.commands import selfplay as command
 from client.selfplay.ledger import lock_run
+from common.precision import Precision
 from common.rows import read_npz
 from common.sgf import read_all
 from tests.client.games.games import match_text, selfplay_text
@@ -57,6 +58,11 @@ def test_the_selfplay_command_fills_a_folder(tmp_path: Path, capsys: pytest.Capt
         (match, ("--models", "random", "random"), "both players are alike: give two networks, or settings that differ"),
         (match, ("--models", "random"), "give two networks by --models, or one with --program"),
         (match, ("--models", "nowhere.bin.gz", "random"), "there is no network file nowhere.bin.gz"),
+        (
+            match,
+            ("--models", "random", "random", "--use-fp16", "auto", "false", "true"),
+            "--use-fp16 takes one word for each network",
+        ),
     ],
 )
 def test_what_cannot_be_played_is_told(
@@ -67,6 +73,20 @@ def test_what_cannot_be_played_is_told(
     rest = ("--config", config, "--games", 1, "--output", tmp_path / "games")
     assert module.run(options_of(module, *words, *rest)) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [(("auto", "false"), ("auto", "false")), (("false",), ("false", "false")), ((), ("auto",) * 2)],
+)
+def test_players_may_differ_in_precision_alone(
+    words: tuple[str, ...], expected: tuple[str, str], tmp_path: Path
+) -> None:
+    config = tmp_path / "tiny.cfg"
+    config.write_text(match_text() + "maxVisits1 = 3\n" if words != ("auto", "false") else match_text())
+    rest = ("--config", config, "--games", 1, "--output", tmp_path, *(("--use-fp16", *words) if words else ()))
+    setup = match.setup_of(options_of(match, "--models", "random", "random", *rest))
+    assert setup.precisions == tuple(map(Precision, expected))
 
 
 @pytest.mark.usefixtures("threads")

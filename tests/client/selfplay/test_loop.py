@@ -206,6 +206,23 @@ def test_a_run_goes_on_where_it_was_stopped(
 
 
 @pytest.mark.usefixtures("threads")
+def test_what_is_finished_is_kept_when_nobody_reads_any_more(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unread(status: Status) -> None:
+        if status.games >= 2:
+            raise BrokenPipeError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Status, "report_now_and_then", unread)
+        with pytest.raises(BrokenPipeError):
+            play(tmp_path, games=6, at_once=2)
+    assert len(records(tmp_path)) >= 2
+    play(tmp_path, games=6)
+    assert records(tmp_path) == records(whole)
+
+
+@pytest.mark.usefixtures("threads")
 def test_without_a_number_of_games_it_plays_until_it_is_stopped(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
