@@ -42,7 +42,7 @@ MATCH = ("--models", "random", "--program", "gnugo", "--games", "1", "--output",
 @pytest.mark.parametrize(
     ("declare", "words", "options"),
     [
-        (command.add_arguments, SELFPLAY, "--games --parallel-games --threads --seed --length"),
+        (command.add_arguments, SELFPLAY, "--games --parallel-games --cpu-streams --seed --length"),
         (match.add_arguments, MATCH, "--games --parallel-games --cpu-streams --seed --opening-length --policy-moves"),
         (gtp.add_arguments, ("--model", "random"), "--threads --seed"),
     ],

@@ -31,7 +31,9 @@ class MadeUpStreams:
     script: list[Callable[[MadeUpStreams], None]]
     last: list[FromChild]
 
-    def __init__(self, streams: Any, settings: Any, hear: Callable[[Any, FromChild], None], *_: Any, **__: Any) -> None:
+    def __init__(
+        self, streams: Any, main: Any, settings: Any, hear: Callable[[Any, FromChild], None], *_: Any, **__: Any
+    ) -> None:
         self.hear = hear
         self.processes: list[Any] = []
         self.stopped = threading.Event()
