@@ -62,7 +62,7 @@ def tell_where_kernels_are() -> None:
 def tell_not_kept(reason: str) -> None:
     """One line on stderr, once: compiled kernels are lost at the end of the program."""
     _tell(
-        f"compiled code cannot be kept ({reason}), so each start compiles anew, for a minute or two;"
+        f"compiled code cannot be kept ({reason}), so each start compiles anew, for some minutes;"
         f" name a folder that can be written, with room for 200 MB, by {BASE_VARIABLE}"
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TextIO
 
+LOADING: Final = "loading the network and compiling, which takes some minutes at the first start"
 QUIET_S: Final = 2.0
 """What is done by then says nothing."""
 TERMINAL_EVERY_S: Final = 0.5

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Final, TextIO
 
-from client.commands.engine_options import LOADING, add_engine_options, facts_of, layers_of, log, tell_warnings
+from client.commands.engine_options import add_engine_options, facts_of, layers_of, log, tell_warnings
 from client.commands.local import add_precision
 from client.engine.analysis_engine import AnalysisEngine
 from client.engine.analysis_lines import lines_of
@@ -28,7 +28,7 @@ from common.arguments import seed, threads, whole
 from common.config_text import ConfigError, Entry
 from common.interrupts import interrupts_end_the_program
 from common.parameters import CONFIGS
-from common.progress import announced
+from common.progress import LOADING, announced
 from common.text_files import TextError
 from nets.files.katago_file import NetFileError
 

@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from client.networks import Network
 from common import config_text
@@ -18,8 +18,6 @@ from common.precision import Precision
 from common.text_files import read_text
 from common.wire import CLIENT_VERSION
 from nets.files.katago_file import read_net
-
-LOADING: Final = "loading the network and compiling, which takes a minute or two at the first start"
 
 
 def add_engine_options(parser: argparse.ArgumentParser, text: str, example: str) -> None:

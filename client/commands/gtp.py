@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from typing import Final, TextIO
 
-from client.commands.engine_options import LOADING, add_engine_options, facts_of, layers_of, log, tell_warnings
+from client.commands.engine_options import add_engine_options, facts_of, layers_of, log, tell_warnings
 from client.commands.local import add_precision
 from client.engine.gtp.protocol import any_bytes, lines_of, serve
 from client.engine.gtp.session import SLOTS, Session
@@ -25,7 +25,7 @@ from common.arguments import seed, threads
 from common.config_text import ConfigError
 from common.interrupts import interrupts_end_the_program
 from common.parameters import CONFIGS
-from common.progress import announced
+from common.progress import LOADING, announced
 from common.text_files import TextError
 from common.wire import CLIENT_VERSION
 from nets.evaluation.batch import Evaluator

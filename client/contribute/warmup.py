@@ -40,7 +40,7 @@ def ensure_compiled(report: Callable[[str], None]) -> None:
         return
     with process:
         try:
-            report("compiling for the first time after an installation or update; this takes a minute or two")
+            report("compiling for the first time after an installation or update; this takes some minutes")
             while not _ended(process):
                 report(f"still compiling after {time.monotonic() - began:.0f} s; games are played afterwards")
         finally:

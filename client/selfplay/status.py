@@ -9,7 +9,7 @@ from typing import Final
 
 from client.games.orders import FinishedGame
 from client.selfplay.messages import Progress
-from common.progress import QUIET_S
+from common.progress import LOADING, QUIET_S
 
 REPORT_EVERY_S: Final = 20.0
 _NOTHING: Final = Progress(0, 0, 0)
@@ -62,7 +62,7 @@ class Status:
         now = self.clock()
         if self._is_quiet and not self._evaluations and now - self._began >= QUIET_S:
             self._is_quiet = False
-            self.say("loading the network and compiling, which takes a minute or two at the first start")
+            self.say(LOADING)
         if now >= self._report_at:
             self._report_at = now + REPORT_EVERY_S
             self.report()

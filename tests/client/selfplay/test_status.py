@@ -16,7 +16,7 @@ def test_the_line() -> None:
     now[0] += 5
     status.report_now_and_then()
     status.report_now_and_then()
-    assert lines == ["loading the network and compiling, which takes a minute or two at the first start"]
+    assert lines == ["loading the network and compiling, which takes some minutes at the first start"]
     status.hear("cpu0", Progress(3, 100, 50))
     status.hear("cpu1", Progress(2, 200, 0))
     status.hear("cpu0", Progress(4, 600, 200))
