@@ -33,6 +33,13 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class Want:
+    """Child to parent: there is room for ``games`` more games."""
+
+    games: int
+
+
+@dataclass(frozen=True)
 class Failed:
     """Child to parent, its last word: this stream cannot go on. ``permanent`` if a restart would not help."""
 

@@ -15,13 +15,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from client.contribute.messages import Discarded, FromChild, Job, Progress, Report, Spooled, Want
+from client.contribute.messages import Discarded, FromChild, Job, Progress, Report, Spooled
 from client.contribute.spool import Spool, SpoolError
 from client.contribute.uploads import upload_parts
 from client.devices import Stream
 from client.networks import Network, evaluator_loader
 from client.processes import begin_child
-from client.streams import Failed, Stop
+from client.streams import Failed, Stop, Want
 from common.precision import Precision
 
 if TYPE_CHECKING:  # the playing code is slow to import and the parent, which imports this module, does not need it

@@ -28,7 +28,7 @@ from client.contribute.errors import OutageError, ServerError
 from client.contribute.folder import FolderInUseError, sole_use
 from client.contribute.loop import Backoff, Outcome
 from client.contribute.loop import run as run_loop
-from client.contribute.messages import Activity, Discarded, FromChild, Progress, Report, Spooled, Want
+from client.contribute.messages import Activity, Discarded, FromChild, Progress, Report, Spooled
 from client.contribute.mishaps import Mishaps
 from client.contribute.settings import (
     ClientSettings,
@@ -45,7 +45,7 @@ from client.contribute.uploads import UPLOAD_KINDS
 from client.contribute.warmup import ensure_compiled
 from client.devices import DeviceError, Stream, gpu_count, plan_streams
 from client.stopping import StopSignals
-from client.streams import StreamGroup, StreamProcess
+from client.streams import StreamGroup, StreamProcess, Want
 
 __all__ = ["add_arguments", "run"]
 

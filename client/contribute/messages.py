@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from client.streams import Failed, Stop
+from client.streams import Failed, Stop, Want
 from common import wire
 
 
@@ -23,13 +23,6 @@ class Job:
     games: int
     seed: int
     length: int
-
-
-@dataclass(frozen=True)
-class Want:
-    """Child to parent: there is room for ``games`` more games."""
-
-    games: int
 
 
 @dataclass(frozen=True)

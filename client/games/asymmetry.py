@@ -43,11 +43,6 @@ def most_share(selfplay: SelfplayParameters) -> float:
     return playout_share(WHITE, math.log2(selfplay.max_asymmetric_ratio))
 
 
-def least_share(selfplay: SelfplayParameters) -> float:
-    """The smallest."""
-    return 2.0 - most_share(selfplay)
-
-
 def told_of_doublings(search: SearchParameters, white_doublings: float) -> SearchParameters:
     """The same search by a net that is told of the advantage."""
     if not white_doublings:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 from client.devices import Stream
 from client.networks import Network, evaluator_loader
 from client.processes import begin_child
-from client.selfplay.messages import Finished, FromChild, FromParent, Play, Progress, Unusable, Want
-from client.streams import Failed, Stop
+from client.selfplay.messages import Finished, FromChild, FromParent, Play, Progress, Unusable
+from client.streams import Failed, Stop, Want
 from common.config_text import ConfigError
 from common.precision import Precision
 

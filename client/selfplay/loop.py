@@ -18,10 +18,10 @@ from client.games.orders import FinishedGame, GameOrder
 from client.networks import Network
 from client.selfplay.child import ChildSettings, child_main
 from client.selfplay.ledger import PlayedGame, Run
-from client.selfplay.messages import Finished, FromChild, Play, Progress, Unusable, Want
+from client.selfplay.messages import Finished, FromChild, Play, Progress, Unusable
 from client.selfplay.status import Status
 from client.stopping import StopSignals
-from client.streams import StreamGroup, StreamProcess
+from client.streams import StreamGroup, StreamProcess, Want
 
 LISTEN_S: Final = 0.2
 LOOK_EVERY_S: Final = 20.0

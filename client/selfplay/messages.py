@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from client.games.orders import FinishedGame, GameOrder
 from client.networks import Network
-from client.streams import Failed, Stop
+from client.streams import Failed, Stop, Want
 
 
 @dataclass(frozen=True)
@@ -15,13 +15,6 @@ class Play:
 
     orders: tuple[GameOrder, ...]
     network: Network
-
-
-@dataclass(frozen=True)
-class Want:
-    """Child to parent: there is room for ``games`` more games."""
-
-    games: int
 
 
 @dataclass(frozen=True)

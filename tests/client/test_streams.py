@@ -16,9 +16,9 @@ import pytest
 from client import __main__ as program
 from client import streams
 from client.contribute.child import ChildSettings, Player, child_main
-from client.contribute.messages import FromChild, Job, Spooled, Want
+from client.contribute.messages import FromChild, Job, Spooled
 from client.devices import Stream
-from client.streams import Failed, StreamGroup, StreamProcess
+from client.streams import Failed, StreamGroup, StreamProcess, Want
 
 WITHIN_S = 60.0
 

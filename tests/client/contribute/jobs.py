@@ -11,6 +11,19 @@ from tests.client.games.games import LENGTH
 
 RUN = {"name": "tiny", "url": "http://a/run/"}
 
+POSITION: dict[str, Any] = {
+    "xSize": 5,
+    "ySize": 5,
+    "board": "...../.X.../..O../...../.....",
+    "nextPla": "W",
+    "moveLocs": [],
+    "movePlas": [],
+    "initialTurnNumber": 2,
+    "hintLoc": "C3",
+    "metadata": "book",
+}
+"""A start position of a task."""
+
 
 def network(name: str) -> dict[str, Any]:
     """A network of a task."""

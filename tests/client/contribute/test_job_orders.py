@@ -7,7 +7,7 @@ from typing import Any
 from client.contribute.job_orders import orders_of
 from client.games.kinds import MATCH, SELFPLAY
 from common.parameters import parse_selfplay
-from tests.client.contribute.jobs import RUN, rating_job, selfplay_job
+from tests.client.contribute.jobs import POSITION, RUN, rating_job, selfplay_job
 from tests.client.games.games import match_text, selfplay_text
 
 
@@ -30,19 +30,6 @@ def test_games_differ_by_seed_and_overrides() -> None:
     assert [parse_selfplay(order.config).init.komi_mean for order in orders[:2]] == [1.5, 2.5]
     assert orders[2].config == selfplay_text()
     assert orders == orders_of(orders[0].job)
-
-
-POSITION = {
-    "xSize": 5,
-    "ySize": 5,
-    "board": "...../.X.../..O../...../.....",
-    "nextPla": "W",
-    "moveLocs": [],
-    "movePlas": [],
-    "initialTurnNumber": 2,
-    "hintLoc": "C3",
-    "metadata": "book",
-}
 
 
 def test_the_first_games_begin_at_the_positions_of_the_job() -> None:

@@ -17,6 +17,7 @@ from client.contribute.messages import Job
 from client.contribute.tasks import TaskFetcher, Wish
 from common.parameters import default_text
 from tests.client.contribute.answers import Answering, api, refusal
+from tests.client.contribute.jobs import POSITION
 from tests.client.contribute.test_sending import RUN
 
 NETWORK = {
@@ -114,18 +115,6 @@ def test_what_is_no_task_is_told_once_and_asked_for_again(tmp_path: Path, answer
     assert asking.fetcher.step() is Outcome.WORKED
     assert [job.games for job in asking.jobs] == [4]
     assert asking.reasons == []
-
-
-POSITION: dict[str, Any] = {
-    "xSize": 5,
-    "ySize": 5,
-    "board": "...../.X.../..O../...../.....",
-    "nextPla": "W",
-    "moveLocs": [],
-    "movePlas": [],
-    "initialTurnNumber": 2,
-    "hintLoc": "C3",
-}
 
 
 def with_position(**changes: object) -> Answering:

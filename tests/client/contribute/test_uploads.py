@@ -11,8 +11,7 @@ from client.contribute.job_orders import orders_of
 from client.contribute.uploads import UPLOAD_KINDS, upload_parts
 from client.games.kinds import KINDS
 from common.rows import read_npz
-from tests.client.contribute.jobs import rating_job, selfplay_job
-from tests.client.contribute.test_job_orders import POSITION
+from tests.client.contribute.jobs import POSITION, rating_job, selfplay_job
 from tests.client.games.games import match_text, play, selfplay_text
 
 

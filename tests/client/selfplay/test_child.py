@@ -11,8 +11,8 @@ from client.devices import Stream
 from client.games.table import GAMES_CACHE
 from client.networks import Network
 from client.selfplay.child import ChildSettings, Player
-from client.selfplay.messages import Play, Unusable, Want
-from client.streams import Stop
+from client.selfplay.messages import Play, Unusable
+from client.streams import Stop, Want
 from common.precision import Precision
 from tests.client.selfplay.made_games import NET, order
 from tests.client.selfplay.threads import threads

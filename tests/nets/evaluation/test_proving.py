@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 from client.contribute.child import ChildSettings
-from client.contribute.messages import FromChild, Job, Spooled, Want
+from client.contribute.messages import FromChild, Job, Spooled
 from client.contribute.warmup import TINY
 from client.devices import Stream
-from client.streams import Failed, StreamGroup, StreamProcess
+from client.streams import Failed, StreamGroup, StreamProcess, Want
 from common import wire
 from common.config_text import overlay
 from common.parameters import default_text
