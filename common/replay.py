@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from common.by_reference import by_reference
 from common.features import FeatureOptions, encode_packed, new_scratch
 from common.go import play, scoring
 from common.go.passalive import AREA_SCRATCH
@@ -114,6 +115,7 @@ def mark_legal(state: State, history: History, length: int, legal: Any) -> None:
     legal[length * length] = 1
 
 
+@by_reference
 class _Turns(NamedTuple):
     """By turn, n moves having n + 1: what is wanted, and what is noted into arrays that were zero. See `Replay`."""
 

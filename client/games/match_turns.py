@@ -27,6 +27,7 @@ from client.search.limits import pass_factor
 from client.search.parameters import SEARCH_PARAMETERS, to_record
 from client.search.turns import Slots, Turns
 from client.search.values import WIN_LOSS
+from common.by_reference import by_reference
 from common.go.points import EMPTY, NO_POINT, WHITE
 from common.kernels import njit
 from common.parameter_classes import FOREVER
@@ -45,6 +46,7 @@ MATCH_GAME: Final = game_dtype(
 )
 
 
+@by_reference
 class MatchOptions(NamedTuple):
     """What a configuration says of turns, B bots."""
 

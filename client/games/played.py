@@ -16,6 +16,7 @@ import numpy.typing as npt
 from client.games.game import Game, Notes, hit_move_limit
 from client.games.starts import Provenance
 from client.search.turns import CHILD, FOUND, Turns
+from common.by_reference import by_reference
 from common.go.start import GameStart, PlayerView
 from common.kernels import njit
 
@@ -25,6 +26,7 @@ _TURNS_PER_POINT: Final = 2
 _CHILDREN_PER_TURN: Final = 16
 
 
+@by_reference
 class TurnNotes(NamedTuple):
     """Of G games with room for T searched turns and C children each; P positions, or none kept, nor children."""
 

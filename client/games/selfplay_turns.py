@@ -27,6 +27,7 @@ from client.games.starts import Provenance
 from client.search.parameters import SEARCH_PARAMETERS, to_record, without_exploration
 from client.search.turns import Slots, Turns
 from client.search.values import WIN_LOSS
+from common.by_reference import by_reference
 from common.go.points import EMPTY, NO_POINT
 from common.kernels import njit
 from common.parameter_classes import FOREVER, UNLIMITED
@@ -77,6 +78,7 @@ def set_up_turns(game: np.void, search: SearchParameters, provenance: Provenance
     game["cheap_search"] = to_record(without_exploration(search))
 
 
+@by_reference
 class TurnOptions(NamedTuple):
     """What a configuration says of turns; visits as whole numbers, weights of rows from 0 to 1."""
 

@@ -17,13 +17,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from client.search.tree import Outputs, Playouts
-from common.go.ladders import LADDERED
+from client.search.tree import LadderRows, Outputs, Playouts
+from common.by_reference import by_reference
 from common.kernels import njit
 
 NO_ENTRY: Final = -1
 
 _KEY_BYTES: Final = 16
+_ROW_BYTES: Final = 4  # of ladders
 
 NO_LOGIT: Final = -math.inf
 """The logit of an illegal move in an entry."""
@@ -55,13 +56,14 @@ class CacheSettings:
 NO_CACHE: Final = CacheSettings(CacheForm.OFF, 0)
 
 
+@by_reference
 class Cache(NamedTuple):
     """The table: E entries, a power of two, or none."""
 
     form: int  # a CacheForm
     keys: npt.NDArray[np.uint64]  # [E, 2] of the entry; both 0: there is none
     answers: Outputs  # [max(E, 2)] rows
-    ladders: npt.NDArray[np.uint8]  # [E, ceil(L * L / 8)] a bit per position
+    ladders: npt.NDArray[np.uint32]  # [E, L] `LadderRows`
     hits: npt.NDArray[np.int64]  # [1] evaluations that were found so far
 
 
@@ -69,15 +71,15 @@ def new_cache(settings: CacheSettings, outputs: Outputs, *, ownership: bool) -> 
     """An empty cache for evaluations like those in ``outputs``, the arrays of a batch; with ownership or without."""
     if not ownership:
         outputs = outputs._replace(ownership=outputs.ownership[:, :0].copy())
-    octets = (outputs.policy.shape[1] + 6) // 8  # of a bit per point
-    each = _KEY_BYTES + octets + sum(array.itemsize * array.size // len(array) for array in outputs)
+    length = math.isqrt(outputs.policy.shape[1])
+    each = _KEY_BYTES + _ROW_BYTES * length + sum(array.itemsize * array.size // len(array) for array in outputs)
     fitting = min(settings.max_bytes // each, settings.max_entries)
     entries = 0 if settings.form == CacheForm.OFF or fitting < 1 else 1 << (fitting.bit_length() - 1)
     return Cache(
         form=int(settings.form),
         keys=np.zeros((entries, 2), np.uint64),
         answers=_rows_like(outputs, max(entries, 2)),
-        ladders=np.zeros((entries, octets), np.uint8),
+        ladders=np.zeros((entries, length), np.uint32),
         hits=np.zeros(1, np.int64),
     )
 
@@ -119,7 +121,7 @@ def find_entry(cache: Cache, first: Any, second: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def keep_answer(cache: Cache, playouts: Playouts, row: int, outputs: Outputs, ladder: npt.NDArray[np.int8]) -> None:
+def keep_answer(cache: Cache, playouts: Playouts, row: int, outputs: Outputs, ladder: LadderRows) -> None:
     """Make an entry of batch row ``row``, a leaf with the ladder map ``ladder``, under the key that it was given."""
     first = playouts.keys[row, 0]
     second = playouts.keys[row, 1]
@@ -143,23 +145,18 @@ def keep_answer(cache: Cache, playouts: Playouts, row: int, outputs: Outputs, la
     answers.variance_time[entry] = outputs.variance_time[row]
     for position in range(answers.ownership.shape[1]):
         answers.ownership[entry, position] = outputs.ownership[row, position]
-    octets = cache.ladders[entry]
-    for octet in range(octets.shape[0]):
-        bits = 0
-        for position in range(8 * octet, min(8 * octet + 8, ladder.shape[0])):
-            bits |= (int(ladder[position]) & LADDERED) << (position - 8 * octet)
-        octets[octet] = bits
+    for y in range(ladder.shape[0]):
+        cache.ladders[entry, y] = ladder[y]
 
 
 @njit(cache=True, nogil=True)
-def read_entry(cache: Cache, entry: int, legal: npt.NDArray[np.int8], ladder: npt.NDArray[np.int8]) -> None:
+def read_entry(cache: Cache, entry: int, legal: npt.NDArray[np.int8], ladder: LadderRows) -> None:
     """Write which moves are legal at the position of an entry, and which of its stones are in a ladder."""
     logits = cache.answers.policy[entry]
     for position in range(legal.shape[0]):
         legal[position] = logits[position] != NO_LOGIT
-    octets = cache.ladders[entry]
-    for position in range(ladder.shape[0]):
-        ladder[position] = (octets[position // 8] >> (position % 8)) & 1
+    for y in range(ladder.shape[0]):
+        ladder[y] = cache.ladders[entry, y]
 
 
 def clear_cache(cache: Cache) -> None:

@@ -18,6 +18,7 @@ from client.search.select import edge_weight, exploration_scale, selection_value
 from client.search.tree import NO_EDGE, NO_NODE
 from client.search.utility import utility_radius
 from client.search.values import NUM_VALUES
+from common.by_reference import by_reference
 from common.kernels import njit
 
 FloatArray = npt.NDArray[np.float64]
@@ -32,6 +33,7 @@ _ROUNDING: Final = 1e-10
 """Share of a weight that sums of floats may be wrong by."""
 
 
+@by_reference
 class Children(NamedTuple):
     """Children of one node, or its legal moves if it has none: entries 0 … count - 1 of arrays of P entries."""
 

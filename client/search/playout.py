@@ -50,6 +50,7 @@ from client.search.tree import (
     Context,
     Forest,
     Inputs,
+    LadderRows,
     Outputs,
     Playouts,
     Scratch,
@@ -59,8 +60,9 @@ from common.features import FeatureOptions, encode
 from common.go.board import copy_state
 from common.go.history import rewind
 from common.go.ladder_readings import NO_READING
+from common.go.ladders import LADDERED
 from common.go.play import LEGAL, is_legal, pass_would_end_phase, play
-from common.go.points import EMPTY, NUM_POINTS, PASS, STRIDE, point_of
+from common.go.points import EMPTY, MAX_LENGTH, NUM_POINTS, PASS, STRIDE, point_of
 from common.go.state import MAX_READINGS, NUM_RECENT, History, State
 from common.go.symmetry import NUM_SYMMETRIES
 from common.kernels import njit
@@ -325,13 +327,13 @@ def _encode_leaf(
     depth = playouts.depths[row]
     length = context.length
     for age in range(1, min(depth, 2) + 1):
-        _write_ladder(forest.ladders[slot, playouts.nodes[row, depth - age]], state, age, length)
+        _write_ladder(forest.ladders[slot, playouts.nodes[row, depth - age]], state, age)
     if depth > 0:
         _copy_readings(forest.readings[slot, playouts.nodes[row, depth - 1]], state["reading"][1])
     options = _feature_options(forest, slot, state["to_move"], depth)
     encode(state, history, length, options, inputs.planes[row], inputs.global_inputs[row], scratch.features[0])
     index: Any = np.int64(playouts.nodes[row, depth])
-    _read_ladder(forest.ladders[slot, index], state, length)
+    _read_ladder(forest.ladders[slot, index], state)
     _copy_readings(state["reading"][0], forest.readings[slot, index])
     if depth == 0 and state["ladder_known"][1] != 0:
         _keep_earlier_ladder(state, forest.states[slot])
@@ -349,22 +351,26 @@ def _encode_leaf(
 
 
 @njit(cache=True, nogil=True)
-def _write_ladder(ladder: npt.NDArray[np.int8], state: Any, age: int, length: int) -> None:
-    """Give ``state`` the map of a node ``age`` turns earlier, so that encoding need not know it."""
+def _write_ladder(ladder: LadderRows, state: Any, age: int) -> None:
+    """Give ``state`` the stones in ladders of a node ``age`` turns earlier, which is all that is shown of its map."""
     target = state["ladder"][age]
     for y in range(state["y_size"]):
-        for x in range(state["x_size"]):
-            target[(y + 1) * STRIDE + x + 1] = ladder[y * length + x]
+        first = (y + 1) * STRIDE + 1
+        for x in range(MAX_LENGTH):  # as many as a row may have, whatever the board: several at once
+            target[first + x] = (ladder[y] >> np.uint32(x)) & LADDERED
     state["ladder_known"][age] = 1
 
 
 @njit(cache=True, nogil=True)
-def _read_ladder(ladder: npt.NDArray[np.int8], state: Any, length: int) -> None:
-    """Keep the map that encoding left in ``state``."""
+def _read_ladder(ladder: LadderRows, state: Any) -> None:
+    """Keep the stones in ladders of the map that encoding left in ``state``."""
     source = state["ladder"][0]
     for y in range(state["y_size"]):
-        for x in range(state["x_size"]):
-            ladder[y * length + x] = source[(y + 1) * STRIDE + x + 1]
+        first = (y + 1) * STRIDE + 1
+        bits = 0
+        for x in range(MAX_LENGTH):
+            bits |= (source[first + x] & LADDERED) << x
+        ladder[y] = bits
 
 
 @njit(cache=True, nogil=True)

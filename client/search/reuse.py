@@ -78,8 +78,8 @@ def _copy_node(forest: Forest, slot: int, source: int, target: int) -> None:
     forest.nodes[slot, target] = forest.nodes[slot, source]
     for position in range(forest.priors.shape[2]):
         forest.priors[slot, target, position] = forest.priors[slot, source, position]
-    for position in range(forest.ladders.shape[2]):
-        forest.ladders[slot, target, position] = forest.ladders[slot, source, position]
+    for row in range(forest.ladders.shape[2]):
+        forest.ladders[slot, target, row] = forest.ladders[slot, source, row]
     for index in range(MAX_READINGS):
         forest.readings[slot, target, index] = forest.readings[slot, source, index]
     for position in range(forest.ownership.shape[2]):

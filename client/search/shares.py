@@ -15,11 +15,13 @@ import numpy.typing as npt
 from client.search.backup import weigh_children
 from client.search.select import edge_weight
 from client.search.tree import EVALUATED, NO_EDGE, Context, Forest, Scratch
+from common.by_reference import by_reference
 from common.kernels import njit
 
 FloatArray = npt.NDArray[np.float64]
 
 
+@by_reference
 class Walk(NamedTuple):
     """Working space for a tree of N nodes and M edges."""
 

@@ -6,7 +6,7 @@ parents; children are listed in order of their edges' creation. `NODE` and `EDGE
 descent and backup touch most fields of one element; policies and ladder maps, which are large and read as a whole, lie
 in arrays of their own.
 
-A node of a pool for length 19 takes 2.2 KB: its policy 1448 bytes, its ladder map 361, what ladder searches looked at
+A node of a pool for length 19 takes 1.9 KB: its policy 1448 bytes, its ladders 76, what ladder searches looked at
 128, the record 216, two edges 40, an entry of the subtree value bias 32 and its places in two hash tables 16 to 32; 722
 bytes more in a pool that keeps ownership. `client.search.grow.NODES_PER_VISIT` says how many there are for a visit;
 memory is touched only as trees grow into it.
@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from client.search.values import NUM_VALUES
+from common.by_reference import by_reference
 from common.features import FEATURE_SCRATCH
 from common.go.points import NUM_POINTS
 from common.go.state import new_states
@@ -134,14 +135,18 @@ SEARCH: Final = np.dtype(
     align=True,
 )
 
+LadderRows = npt.NDArray[np.uint32]
+"""[L] bit x of row y: the stone there is in a ladder."""
 
+
+@by_reference
 class Forest(NamedTuple):
     """All trees of a pool: G slots, N nodes and M edges each, P = L * L + 1 positions of a tensor of edge L."""
 
     nodes: npt.NDArray[np.void]  # [G, N] NODE
     edges: npt.NDArray[np.void]  # [G, M] EDGE
     priors: npt.NDArray[np.float32]  # [G, N, P] ILLEGAL_PRIOR where illegal
-    ladders: npt.NDArray[np.int8]  # [G, N, L * L] plane 14 of the evaluated nodes
+    ladders: npt.NDArray[np.uint32]  # [G, N, L] plane 14 of the evaluated nodes, `LadderRows`
     readings: npt.NDArray[np.int64]  # [G, N, MAX_READINGS] `common.go.ladder_readings` of the evaluated nodes
     ownership: npt.NDArray[
         np.int16
@@ -161,6 +166,7 @@ class Forest(NamedTuple):
     ending_points: npt.NDArray[np.float64]  # [G, P] White's points that a root move counts more (search.md 4.4)
 
 
+@by_reference
 class Playouts(NamedTuple):
     """Playouts under way, one per row of the evaluation batch: R rows, paths of at most N nodes."""
 
@@ -173,6 +179,7 @@ class Playouts(NamedTuple):
     keys: npt.NDArray[np.uint64]  # [R, 2] of the leaf's evaluation in the cache; both 0: it is not to be kept
 
 
+@by_reference
 class Scratch(NamedTuple):
     """Working space of one thread; contents mean nothing between calls."""
 
@@ -194,6 +201,7 @@ class Scratch(NamedTuple):
     stack: npt.NDArray[np.int32]  # [N] nodes
 
 
+@by_reference
 class Inputs(NamedTuple):
     """The arrays of an evaluation batch that the search writes; shapes as in `nets.evaluation.batch.Batch`."""
 
@@ -204,6 +212,7 @@ class Inputs(NamedTuple):
     wants_ownership: npt.NDArray[np.bool_]
 
 
+@by_reference
 class Outputs(NamedTuple):
     """The arrays of an evaluation batch that the search reads."""
 
@@ -227,6 +236,7 @@ def arrays_of(kind: type[Arrays], batch: Batch) -> Arrays:
     return kind(**{name: getattr(batch, name) for name in kind._fields})
 
 
+@by_reference
 class Context(NamedTuple):
     """What all searches of a pool share."""
 

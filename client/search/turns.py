@@ -29,6 +29,7 @@ from client.search.root_children import draw_child, fill_children
 from client.search.root_policy import policy_entropy
 from client.search.tree import IDLE, NO_POSITION, ROOT, RUNNING, Context, Forest, Scratch
 from client.search.values import NUM_VALUES, SCORE_MEAN, WIN_LOSS
+from common.by_reference import by_reference
 from common.go.board import copy_state
 from common.go.history import copy_history
 from common.go.points import NO_POINT, point_of, position_of
@@ -81,6 +82,7 @@ Slots = npt.NDArray[np.int32]
 """[n] slots, each once."""
 
 
+@by_reference
 class Turns(NamedTuple):
     """What the games in G slots order and are told; P = L * L + 1 positions."""
 

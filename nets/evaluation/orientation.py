@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from common.by_reference import by_reference
 from common.go.points import MIN_LENGTH
 from common.go.symmetry import symmetry_table
 from common.kernels import njit
@@ -19,6 +20,7 @@ from nets.evaluation.backends import Planes
 from nets.evaluation.outputs import Decoding, decode_ownership, decode_policy, decode_values
 
 
+@by_reference
 class Placement(NamedTuple):
     """How the positions of a batch of edge L go to tensors of edge E, A = E·E."""
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from common.by_reference import by_reference
 from common.kernels import njit
 from nets.architecture.config import NetConfig
 from nets.architecture.heads import HEADS, Presence, Source
@@ -34,6 +35,7 @@ _DIRECT: Final = ErrorFormula.DIRECT.value
 _SQUARED: Final = ErrorFormula.SQUARED_SOFTPLUS.value
 
 
+@by_reference
 class Decoding(NamedTuple):
     """How the raw numbers of one net are to be read; made by `decoding_of`."""
 

@@ -19,7 +19,6 @@ from client.search.cache import (
 )
 from client.search.pool import SearchPool
 from client.search.tree import EVALUATED, ROOT, Outputs, arrays_of, new_playouts
-from common.go.ladders import LADDERED
 from common.go.play import play
 from common.go.points import PASS
 from tests.client.search.helpers import GTP, SELFPLAY, record
@@ -56,7 +55,7 @@ def tree(pool: SearchPool, slot: int = 0) -> tuple[bytes, ...]:
         *(nodes[name].tobytes() for name in fields),
         *(edges[name].tobytes() for name in ("child", "visits", "prior", "position")),
         forest.priors[slot, : len(nodes)][evaluated].tobytes(),
-        (forest.ladders[slot, : len(nodes)][evaluated] & 1).tobytes(),
+        forest.ladders[slot, : len(nodes)][evaluated].tobytes(),
         forest.raw_policies[slot].tobytes(),
         forest.generators[slot].tobytes(),
     )
@@ -187,14 +186,14 @@ def test_an_entry_holds_every_output() -> None:
     cache, playouts = new_cache(INPUTS, outputs, ownership=False), new_playouts(3, 10, 5)
     playouts.keys[1] = 7, 9
     playouts.legal[1] = random.integers(2, size=26)
-    ladder = random.integers(8, size=25).astype(np.int8)
+    ladder = random.integers(1 << 5, size=5).astype(np.uint32)
     keep_answer(cache, playouts, 1, outputs, ladder)
     entry = find_entry(cache, np.uint64(7), np.uint64(9))
     assert find_entry(cache, np.uint64(7), np.uint64(8)) == NO_ENTRY
-    legal, read = np.zeros(26, np.int8), np.zeros(25, np.int8)
+    legal, read = np.zeros(26, np.int8), np.zeros(5, np.uint32)
     read_entry(cache, entry, legal, read)
     np.testing.assert_array_equal(legal, playouts.legal[1])
-    np.testing.assert_array_equal(read, ladder & LADDERED)
+    np.testing.assert_array_equal(read, ladder)
     for name, kept in cache.answers._asdict().items():
         expected = np.array(getattr(outputs, name)[1])
         if name == "policy":
