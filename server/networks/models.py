@@ -54,6 +54,13 @@ class Network(models.Model):
     suits_katago_client = models.BooleanField(
         default=False, help_text="KataGo's own client may play self-play games with it: it passes the client's canary."
     )
+    zip_file = models.CharField(
+        max_length=200, blank=True, default="", db_default="", help_text="Name of the training checkpoint's .zip."
+    )
+    extra_stats = models.JSONField(default=dict, db_default={}, blank=True, help_text="What its maker tells of it.")
+    log_gamma_offset = models.FloatField(
+        default=0.0, db_default=0.0, help_text="Added to its strength where the strongest network is chosen."
+    )
     notes = models.CharField(max_length=1024, blank=True)
 
     training_games = models.PositiveBigIntegerField(default=0, help_text="Counted games that it played with itself.")

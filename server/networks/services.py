@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from server.runs.services import run_add
 from server.storage import NewFiles
 
 SUFFIX: Final = ".bin.gz"
+ZIP_SUFFIX: Final = ".zip"
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ class NewNetwork:
     data_rows: int = 0
     """Rows of the run when it was exported."""
     suits_katago_client: bool = False
+    rating_games_enabled: bool = True
+    zip_file: tuple[Path, str] | None = None
+    """A training checkpoint that goes with it, and its sum."""
+    extra_stats: dict[str, Any] = field(default_factory=dict)
+    log_gamma_offset: float = 0.0
     notes: str = ""
 
 
@@ -118,6 +124,11 @@ def network_register(new: NewNetwork, state: NetworkState, follow: Callable[[Net
     if not re.fullmatch(NAME_PATTERN, name) or not name.startswith(run.name + "-"):
         raise InvalidSettings(f"network name {name!r}: letters, digits and hyphens, beginning with {run.name + '-'!r}")
     with model.path.open("rb") as stream, NewFiles() as files:
+        zip_name = ""
+        if new.zip_file is not None:
+            path, sum_of_zip = new.zip_file
+            with path.open("rb") as archive:
+                zip_name = files.store_file("networks", sum_of_zip, name, File(archive, name=path.name), ZIP_SUFFIX)
         network = Network(
             run=run,
             name=name,
@@ -131,6 +142,10 @@ def network_register(new: NewNetwork, state: NetworkState, follow: Callable[[Net
             data_rows=new.data_rows,
             training_games_enabled=state != NetworkState.CANDIDATE,
             suits_katago_client=new.suits_katago_client,
+            rating_games_enabled=new.rating_games_enabled,
+            zip_file=zip_name,
+            extra_stats=new.extra_stats,
+            log_gamma_offset=new.log_gamma_offset,
             notes=new.notes,
         )
         with transaction.atomic():
