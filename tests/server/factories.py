@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 from pathlib import Path
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from server.games.models import Game
 from server.games.moving import Refusal
 from server.gates.services import candidate_register
 from server.jobs.models import Job
+from server.jobs.tokens import token_of
 from server.networks.models import Network
 from server.networks.services import ModelFile, NewNetwork, run_create, seed_register
 from server.runs.models import Run
@@ -101,6 +103,16 @@ def new_uid() -> str:
     return f"{next(_numbers):032X}"
 
 
+def sgf_of(form: dict[str, Any]) -> bytes:
+    """A record like `SGF` whose moves, which need not be legal, no other game of this test run has."""
+    number = int(form.get("kg_game_uid") or "0", 16) % LENGTH**8
+    moves = []
+    for colour in "BWBW":
+        number, place = divmod(number, LENGTH**2)
+        moves.append(f";{colour}[{chr(97 + place % LENGTH)}{chr(97 + place // LENGTH)}]")
+    return SGF.replace(b";B[];W[]", "".join(moves).encode())
+
+
 def game_form(job: Job, **changes: Any) -> dict[str, Any]:
     """Fields of a game of ``job``: Black has the job's black network."""
     base = "http://testserver/api"
@@ -121,6 +133,7 @@ def game_form(job: Job, **changes: Any) -> dict[str, Any]:
         "black_network": f"{base}/networks/{job.black_network.name}/",
         "white_network": f"{base}/networks/{job.white_network.name}/",
         "job_id": str(job.pk),
+        "job_token": token_of(job),
     } | changes
 
 
@@ -144,12 +157,14 @@ def upload(
     contributor: Contributor | None,
     form: dict[str, Any],
     *,
-    sgf: bytes | None = SGF,
+    sgf: bytes | EllipsisType | None = ...,
     rows: bytes | None = None,
     agent: dict[str, str] = OURS,
 ) -> Any:
-    """Upload a game: of self-play if there are ``rows``, else a match game."""
+    """Upload a game: of self-play if there are ``rows``, else a match game; by default with moves of its own."""
     parts = dict(form)
+    if sgf is ...:
+        sgf = sgf_of(form)
     if sgf is not None:
         parts["sgf_file"] = SimpleUploadedFile("game.sgf", sgf, "text/plain")
     if rows is not None:

@@ -61,6 +61,8 @@ class Asking:
             wishes=wishes,
             instance_id="A" * 16,
             rep_factor=4,
+            machine="ABC",
+            games_per_hour=lambda: None,
             only_rating=False,
             backoff=Backoff(random.Random(1)),
             report=self.lines.append,
