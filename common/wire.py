@@ -1,9 +1,9 @@
 """Every message of the HTTP protocol between client and server, declared once: fields, limits, paths, phrases.
 
-The protocol is the one of ``katago contribute`` (spec contribute-protocol.md) with some fields of our own, which KataGo's
-client and server ignore, each marked "Ours", and the machine readable `ErrorAnswer.code`. Knows nothing of HTTP
-libraries, of Django, of what is inside a configuration text (`common.parameters`), an SGF (`common.sgf`) or an npz file
-(`common.rows`).
+The protocol is the one of ``katago contribute`` (spec contribute-protocol.md) with some fields of our own, which
+KataGo's client and server ignore, each marked "Ours", and the machine readable `ErrorAnswer.code`. Knows nothing of
+HTTP libraries, of Django, of what is inside a configuration text (`common.parameters`), an SGF (`common.sgf`) or an npz
+file (`common.rows`).
 
 Reading is lenient (unknown fields are ignored, except among rules) but never guesses: numbers in JSON are JSON numbers,
 numbers in a form are plain decimal text. Writing is strict: what is written was validated, in the order and spelling of

@@ -57,6 +57,8 @@ def network_details(request: Request, network: Network) -> dict[str, Any]:
         "training_rows": network.training_rows,
         "match_games": network.match_games,
         "notes": network.notes,
+        "suits_katago_client": network.suits_katago_client,
+        "katago_fault": network.katago_fault,
         "model_zip_file": model_zip_url(request, network.name) if network.zip_file else None,
         "extra_stats": network.extra_stats,
         "log_gamma_offset": network.log_gamma_offset,

@@ -18,6 +18,7 @@ from server.runs.models import Run
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9]+(-[A-Za-z0-9]+)+$"
 """Letters, digits and hyphens; the first part is the run's name (contribute-protocol.md 14)."""
+MAX_FAULT: Final = 300
 NAME_ALLOWED: Final = (
     "A network's name is the name of its run, a hyphen, and letters (A to Z, a to z), digits and single hyphens."
 )
@@ -52,7 +53,10 @@ class Network(models.Model):
     training_games_enabled = models.BooleanField(default=False)
     rating_games_enabled = models.BooleanField(default=True)
     suits_katago_client = models.BooleanField(
-        default=False, help_text="KataGo's own client may play self-play games with it: it passes the client's canary."
+        default=False, help_text="KataGo's own client may play self-play games with it: it passes that client's test."
+    )
+    katago_fault = models.CharField(
+        max_length=MAX_FAULT, blank=True, default="", db_default="", help_text="Why it does not, if it was found out."
     )
     zip_file = models.CharField(
         max_length=200, blank=True, default="", db_default="", help_text="Name of the training checkpoint's .zip."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from types import EllipsisType
 from typing import Any
@@ -52,12 +53,17 @@ def make_contributor(username: str = "anna") -> Contributor:
     return contributor_create(username=username, password=PASSWORD)[0]
 
 
-def make_network(run: Run, folder: Path, *, is_candidate: bool = True, **settings: Any) -> Network:
+def make_network(
+    run: Run, folder: Path, *, is_candidate: bool = True, suits_katago_client: bool = False, **settings: Any
+) -> Network:
     """A network with a file of some bytes; by default a candidate, which opens its gate."""
     number = next(_numbers)
     name = settings.pop("name", f"{run.name}-s{number}-d{number}")
+    fault = "" if suits_katago_client else "it is too weak"
     register = candidate_register if is_candidate else seed_register
-    return register(NewNetwork(run=run, name=name, model=make_model(folder, number), **settings))
+    return register(
+        NewNetwork(run=run, name=name, model=replace(make_model(folder, number), katago_fault=fault), **settings)
+    )
 
 
 def make_model(folder: Path, number: int = 0) -> ModelFile:
