@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from django.core.files.storage import default_storage
 
@@ -16,7 +16,10 @@ from server.networks.models import Network
 from server.positions.selectors import positions_by_key
 from server.storage import load
 
-_KINDS: Final = {GameKind.TRAINING: "training", GameKind.RATING: "rating"}
+_KINDS: Final[dict[GameKind, Literal["training", "rating"]]] = {
+    GameKind.TRAINING: "training",
+    GameKind.RATING: "rating",
+}
 
 
 class NotReplayable(ValueError):
