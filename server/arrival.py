@@ -77,6 +77,7 @@ class Arrival:
                 return _refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE) if too_long else Next.WAIT
             head = bytes(self.data[:end])
             if _is_large_upload(head):
+                self.data[:end] = _closing(head)
                 return Next.ANSWER
             length, welcome = _read_head(head)
             if isinstance(length, Refusal):
@@ -114,6 +115,12 @@ def _is_large_upload(head: bytes) -> bool:
         return False
     names = [_name(line) for line in lines]
     return b"transfer-encoding" not in names and b"authorization" in names
+
+
+def _closing(head: bytes) -> bytes:
+    """A head that asks for the connection to end: what is refused is not read, and must not be taken for a request."""
+    lines = [line for line in head.split(b"\r\n") if _name(line) != b"connection"]
+    return b"\r\n".join([*lines, b"Connection: close"])
 
 
 def _name(line: bytes) -> bytes:

@@ -95,7 +95,6 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
     )
     claim = JobClaim(form.job_id, form.job_token, form.game_number)
     with _doubles_first(game), transaction.atomic():
-        _refuse_known_content(game)
         _job_of(game, claim)  # asked again with the row; before it, so that a stranger's files are not even stored
     with NewFiles() as files:
         game.sgf_file = files.store(f"sgfs/{run.name}", game.uid, sgf, ".sgf")
@@ -133,8 +132,12 @@ def _network_of(name: str | None, run: Run, kind: GameKind) -> Network:
 def _job_of(game: Game, claim: JobClaim) -> Job:
     """The job that asked for a game, locked; inside the caller's transaction. Says of the game whether that is proved.
 
+    A match game that is proved, and that says which of its job it is, may have the moves of another: between two strong
+    networks on a small board many have.
+
     Raises:
-        GameRefused: none did; or that is not proved, and the run takes no such games.
+        GameRefused: none did; or that is not proved, and the run takes no such games; or it was sent before with
+            another uid.
     """
     job = job_for_upload(
         contributor=game.contributor,
@@ -147,6 +150,10 @@ def _job_of(game: Game, claim: JobClaim) -> Job:
     game.is_proved = is_token_of(job, claim.token)
     if not game.is_proved and game.run.unproven_games == UnprovenGames.REFUSE:
         raise GameRefused(f"it does not bring the token of job {job.pk}, which the run {game.run.name} asks for")
+    if game.kind == GameKind.RATING and game.is_proved and claim.number is not None:
+        game.content = None
+    elif game.content is not None:
+        _refuse_known_content(game)
     return job
 
 

@@ -54,7 +54,10 @@ class StartPositionsApi(APIView):
     def post(self, request: Request) -> Response:
         """Add an array of positions, all or none; those that the run has already are passed over."""
         refuse_oversized_body(request, MAX_POSITIONS_BYTES)
-        given = request.data
+        try:
+            given = request.data
+        except RecursionError:
+            raise Malformed("the JSON is nested too deeply") from None
         if not isinstance(given, list) or not 1 <= len(given) <= MAX_START_POSITIONS:
             raise Malformed(f"give a JSON array of 1 to {MAX_START_POSITIONS} positions")
         by_run: dict[str, list[GivenPosition]] = {}

@@ -111,7 +111,7 @@ def new_uid() -> str:
 
 def sgf_of(form: dict[str, Any]) -> bytes:
     """A record like `SGF` whose moves, which need not be legal, no other game of this test run has."""
-    number = int(form.get("kg_game_uid") or "0", 16) % LENGTH**8
+    number = int(str(form["kg_game_uid"]), 16) % LENGTH**8
     moves = []
     for colour in "BWBW":
         number, place = divmod(number, LENGTH**2)

@@ -84,6 +84,12 @@ def upload(path: str, *headers: str) -> bytes:
 def test_what_maintainers_bring_is_answered_by_its_head(path: str) -> None:
     large = f"Content-Length: {100 * MAX_BODY_BYTES}"
     assert Arrival().add(upload(path, large, "Authorization: Basic x") + b"begun") is Next.ANSWER
+    arrival = Arrival()
+    arrival.add(upload(path, "Connection: keep-alive", large, "Authorization: Basic x") + b"begun")
+    head, _, body = bytes(arrival.data).partition(b"\r\n\r\n")
+    assert head.endswith(b"\r\nConnection: close"), "what is refused unread is not taken for the next request"
+    assert head.count(b"Connection") == 1
+    assert body == b"begun"
     assert isinstance(Arrival().add(upload(path, large)), Refusal), "without a login it is as any other"
     assert isinstance(Arrival().add(upload(path + "x/", large, "Authorization: Basic x")), Refusal)
     assert isinstance(Arrival().add(upload(path, large, "Authorization: x", "Transfer-Encoding: chunked")), Refusal)

@@ -1,4 +1,4 @@
-"""The self-test of KataGo's client on networks: what it says itself (contribute-protocol.md 8.1), and the counts behind."""
+"""The self-test of KataGo's client on networks: what that client says itself (contribute-protocol.md 8.1)."""
 
 from __future__ import annotations
 

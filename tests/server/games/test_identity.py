@@ -216,8 +216,11 @@ def test_what_is_refused_uses_up_no_quota_and_old_days_are_forgotten(
 def test_match_games_have_identities_too(client: Client, anna: Contributor, run: Run, tmp_path: Path) -> None:
     make_network(run, tmp_path)
     match = Job.objects.get(pk=ask(client, anna).json()["job_id"])
-    assert upload(client, anna, game_form(match), sgf=record(MOVES)).status_code == 201
+    assert upload(client, anna, game_form(match, job_token=""), sgf=record(MOVES)).status_code == 201
+    refused(upload(client, anna, game_form(match, job_token=""), sgf=record(MOVES)), "move for move")
     refused(upload(client, anna, game_form(match), sgf=record(MOVES)), "move for move")
+    proved = game_form(match, game_number="3")
+    assert upload(client, anna, proved, sgf=record(MOVES)).status_code == 201, "its seed tells it from others"
     swapped = game_form(match)
     swapped["black_network"], swapped["white_network"] = swapped["white_network"], swapped["black_network"]
     assert upload(client, anna, swapped, sgf=record(MOVES)).status_code == 201, "with other colours it is another game"

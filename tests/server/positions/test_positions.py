@@ -90,6 +90,7 @@ def test_positions_are_added_once(client: Client, staff: Contributor, run: Run) 
         ([given(moveLocs=["J1"])], "moveLocs"),
         ([given(trainingWeight=7)], "trainingWeight"),
         ("[", "malformed"),
+        ("[" * 100_000, "malformed"),
     ],
 )
 def test_what_cannot_be_played_is_refused_and_nothing_added(
