@@ -132,7 +132,7 @@ def test_pairs_and_uniqueness(client: Client, anna: Contributor, world: dict[str
     breaks("game_of_job_once", copy(game, uid="1" * 32, job_number=0))
     breaks("game_content", copy(game, uid="2" * 32, job_number=None))
     breaks("uploadday_once", copy(UploadDay.objects.get()))
-    wanted = WantedMatch.objects.create(run=run, first=candidate, second=random, games=2)
+    wanted = WantedMatch.objects.create(run_id=run.pk, first=candidate, second_id=random.pk, games=2)
     breaks("wantedmatch_two_networks", update(wanted, second=candidate))
     breaks("wantedmatch_games", update(wanted, games=0))
     breaks("game_two_networks", update(rated, white_network=rated.black_network))

@@ -181,5 +181,6 @@ def test_a_task_of_ours_says_how_many_games_by_which_seed(tmp_path: Path) -> Non
     assert second.games == 2, "what is left of the wish"
     assert second.seed != 12345
     body = asking.transport.requests[0].body
+    assert isinstance(body, bytes)
     for name, value in (("machine", "ABC"), ("room", "4"), ("games_per_hour", "90.5"), ("task_rep_factor", "4")):
         assert f'name="{name}"\r\n\r\n{value}\r\n'.encode() in body

@@ -53,8 +53,9 @@ def test_who_has_more_playouts_is_told_with_the_position(doublings: float, favou
     job = selfplay_job(selfplay_text(cheapSearchProb=0), 1, start_poses=[POSITION])
     (game,) = play(orders_of(job))
     assert isinstance(game.order, JobOrder)
+    order = game.order
     game = replace(game, facts=replace(game.facts, white_doublings=doublings))
-    extra = json.loads(upload_parts(game, game.order)[0]["extra_metadata"])
+    extra = json.loads(upload_parts(game, order)[0]["extra_metadata"])
     assert (extra["playout_doubling_advantage"], extra["playout_doubling_advantage_pla"]) == (abs(doublings), favoured)
     assert extra["pos_metadata"] == "book"
 

@@ -35,7 +35,7 @@ def stored_as(game: FinishedGame, job: Job, **changes: Any) -> tuple[StoredGame,
     assert isinstance(order, JobOrder)
     fields, _ = upload_parts(game, order)
     fork = fields.get("fork")
-    facts = {
+    facts: dict[str, Any] = {
         "kind": order.kind.upload,
         "job_seed": job.seed,
         "job_number": order.number,

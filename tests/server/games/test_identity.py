@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from common import wire
-from server import storage
 from server.accounts.models import Contributor
 from server.games.identity import identity_of
 from server.games.models import Game, UploadDay
@@ -157,7 +156,9 @@ def test_a_full_disk_refuses_games_before_they_are_stored(
 ) -> None:
     settings.MIN_FREE_BYTES = 1 << 30
     for free, status, health in ((1 << 30, 507, 503), ((1 << 30) + (1 << 20), 201, 503), (3 << 30, 201, 200)):
-        monkeypatch.setattr(storage.shutil, "disk_usage", lambda folder, free=free: type("Usage", (), {"free": free}))
+        monkeypatch.setattr(
+            "server.storage.shutil.disk_usage", lambda folder, free=free: type("Usage", (), {"free": free})
+        )
         answer = upload_training(client, anna, game_form(job))
         assert answer.status_code == status
         if status == 507:

@@ -193,7 +193,7 @@ def test_what_a_game_goes_on_with_is_kept(client: Client, anna: Contributor, run
 def test_size_of_a_job_by_speed(
     client: Client, anna: Contributor, run: Run, speed: str | None, room: str | None, games: int
 ) -> None:
-    told = {"games_per_hour": speed, "room": room}
+    told: dict[str, Any] = {"games_per_hour": speed, "room": room}
     answer = ask(client, anna, **{name: value for name, value in told.items() if value is not None})
     assert job_of(answer).games == games
     assert answer.json()["games"] == games
@@ -207,7 +207,7 @@ def test_size_of_katagos_jobs_is_its_own(client: Client, anna: Contributor, run:
 @pytest.mark.parametrize(
     "fields", [{"games_per_hour": "-1"}, {"games_per_hour": "fast"}, {"room": "0"}, {"machine": "x"}]
 )
-def test_malformed_extras(client: Client, anna: Contributor, run: Run, fields: dict[str, str]) -> None:
+def test_malformed_extras(client: Client, anna: Contributor, run: Run, fields: dict[str, Any]) -> None:
     assert next(iter(fields)) in refusal(ask(client, anna, **fields), 400).detail
 
 

@@ -132,7 +132,7 @@ def test_tasks_bring_positions_for_their_first_games(client: Client, staff: Cont
     task = wire.read_task(ask(client, staff).content)
     assert [position.metadata for position in task.start_poses] == ["book"] * 4
     assert task.start_poses[0].to_object() == POSITION
-    job = Job.objects.get(pk=task.job_id)
+    job = Job.objects.get(pk=str(task.job_id))
     assert job.start_positions == [Position.objects.get().pk] * 4
     assert positions_of_game(job, is_named=True) == [task.start_poses[0]]
     Run.objects.update(start_position_prob=0.5)
@@ -196,7 +196,7 @@ def test_tasks_bring_overrides_for_their_share(client: Client, anna: Contributor
     drawn = [override for task in tasks for override in task.overrides]
     assert {"maxVisits=90", ""} == set(drawn)
     assert all(len(task.overrides) in (0, 8) for task in tasks)
-    job = Job.objects.get(pk=next(task.job_id for task in tasks if task.overrides))
+    job = Job.objects.get(pk=str(next(task.job_id for task in tasks if task.overrides)))
     texts = [parse_selfplay(job.configs_of(number)[0]).search.max_visits for number in range(8)]
     plain = parse_selfplay(job.config).search.max_visits
     assert [visits == 90 for visits in texts] == [override != "" for override in job.overrides]
