@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "contribute": ("client.contribute.command", "play games for a server (the default)"),
     "selfplay": ("client.commands.selfplay", "play self-play games into a folder, without a server"),
     "match": ("client.commands.match", "play games between two networks, two settings, or against another program"),
+    "replay": ("client.commands.replay", "play a game that a server has stored again, and compare"),
     "gtp": ("client.commands.gtp", "a Go engine for graphical programs, speaking GTP"),
     "analysis": ("client.commands.analysis", "an engine that analyses many positions at once, for KaTrain, in JSON"),
 }

@@ -117,6 +117,16 @@ def overlay(base: str, changes: str, without: Collection[str] = ()) -> str:
     return "\n".join(lines) + "\n" + write(pending)
 
 
+def overridden(base: str, overrides: str) -> str:
+    """``base`` with the values of ``key=value,key=value`` put over it, as a task's ``overrides`` give them for a game.
+
+    Raises:
+        ConfigError: either text is malformed.
+    """
+    changes = parse_overrides(overrides)
+    return overlay(base, write({key: entry.value for key, entry in changes.items()})) if changes else base
+
+
 def quoted(value: str) -> str:
     """``value`` as it is written after the equals sign; ``ConfigError`` as in `write`."""
     if not value:

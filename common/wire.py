@@ -1,9 +1,9 @@
 """Every message of the HTTP protocol between client and server, declared once: fields, limits, paths, phrases.
 
-The protocol is the one of ``katago contribute`` (spec contribute-protocol.md) with a few fields of our own, which
-KataGo's client and server ignore: `TaskBase.job_id`, `TaskBase.lease_seconds`, `GameUpload.job_id` and the machine
-readable `ErrorAnswer.code`. Knows nothing of HTTP libraries, of Django, of what is inside a configuration text
-(`common.parameters`), an SGF (`common.sgf`) or an npz file (`common.rows`).
+The protocol is the one of ``katago contribute`` (spec contribute-protocol.md) with some fields of our own, which
+KataGo's client and server ignore, each marked "Ours", and the machine readable `ErrorAnswer.code`. Knows nothing of
+HTTP libraries, of Django, of what is inside a configuration text (`common.parameters`), an SGF (`common.sgf`) or an npz
+file (`common.rows`).
 
 Reading is lenient (unknown fields are ignored, except among rules) but never guesses: numbers in JSON are JSON numbers,
 numbers in a form are plain decimal text. Writing is strict: what is written was validated, in the order and spelling of
@@ -36,6 +36,7 @@ from common.wire_base import (
     FormBoolean,
     FormInteger,
     FormMessage,
+    FormNumber,
     HalfInteger,
     JsonMessage,
     Number,
@@ -72,6 +73,8 @@ INPUTS_VERSION: Final = 7
 PATH_ROOT: Final = "/"
 PATH_CURRENT_RUN: Final = "/api/runs/current_for_client/"
 PATH_TASKS: Final = "/api/tasks/"
+PATH_START_POSITIONS: Final = "/api/startposes/"
+PATH_NETWORKS: Final = "/api/networks/"
 PATH_NEWEST_NETWORK: Final = "/api/networks/newest_training/"
 PATH_TRAINING_GAMES: Final = "/api/games/training/"
 PATH_RATING_GAMES: Final = "/api/games/rating/"
@@ -93,6 +96,13 @@ MAX_RUN_NAME_LENGTH: Final = 32
 MAX_NETWORK_NAME_LENGTH: Final = 128
 MAX_TASK_REP_FACTOR: Final = 64
 MAX_START_MOVES: Final = 10_000
+MAX_START_POSITIONS: Final = 5000
+"""Of one request that brings some."""
+MAX_MODEL_BYTES: Final = KIB**3
+MAX_MODEL_ZIP_BYTES: Final = 3 * KIB**3 // 2
+MAX_NETWORK_UPLOAD_BYTES: Final = MAX_MODEL_BYTES + MAX_MODEL_ZIP_BYTES + KIB * KIB
+MAX_POSITIONS_BYTES: Final = 16 * KIB * KIB
+MAX_NOTES_LENGTH: Final = 1024
 MAX_POSITION_METADATA_LENGTH: Final = 1024
 MAX_FORM_JSON_BYTES: Final = 4096
 """Longest text of the JSON fields `GameUpload.rules` and `GameUpload.extra_metadata`."""
@@ -101,6 +111,10 @@ MAX_GAME_LENGTH: Final = 50_000
 MAX_ROWS: Final = 10_000
 MAX_SEARCH_THREADS: Final = 16_384
 MAX_LEASE_SECONDS: Final = 30 * 24 * 3600
+MAX_SEED: Final = 2**63 - 1
+MAX_TOKEN_LENGTH: Final = 128
+MAX_ROOM: Final = 1_000_000
+MAX_GAMES_PER_HOUR: Final = 1e9
 
 # --------------------------------------------------------------------------------------------------------------------
 # Phrases that KataGo's client searches for in error texts (contribute-protocol.md 4.5, 10); kept to the letter
@@ -150,6 +164,8 @@ _RunName = Annotated[StrictStr, Field(min_length=1, max_length=MAX_RUN_NAME_LENG
 _NetworkName = Annotated[StrictStr, Field(min_length=1, max_length=MAX_NETWORK_NAME_LENGTH), AfterValidator(file_name)]
 _Sha256 = Annotated[StrictStr, Field(max_length=64), AfterValidator(sha256_or_empty)]
 _JobId = Annotated[StrictStr, Field(pattern=r"^[0-9A-Za-z-]{1,64}$")]
+_JobToken = Annotated[StrictStr, Field(pattern=r"^[0-9A-Za-z_=-]+$", max_length=MAX_TOKEN_LENGTH)]
+_Hexadecimal = Annotated[StrictStr, Field(pattern=r"^[0-9A-Fa-f]{1,32}$")]
 _Uid = Annotated[StrictStr, Field(pattern=r"^[0-9A-Fa-f]{32}$"), AfterValidator(str.upper)]
 _BoardSize = Annotated[FormInteger, Field(ge=MIN_LENGTH, le=MAX_LENGTH)]
 _JsonText = BeforeValidator(json_text(MAX_FORM_JSON_BYTES))
@@ -260,6 +276,16 @@ class StartPosition(JsonMessage):
         return super().to_object() | {"hintLoc": self.hint or "null"}
 
 
+class GivenPosition(JsonMessage):
+    """One element of what an administrator sends to `PATH_START_POSITIONS` (contribute-protocol.md 14)."""
+
+    run: _Url
+    weight: Annotated[Number, Field(gt=0, le=1e200)]
+    """How often it is drawn, in comparison with others."""
+    data: StartPosition
+    notes: Annotated[StrictStr, Field(max_length=MAX_NOTES_LENGTH), AfterValidator(storable)] = ""
+
+
 class TaskBase(JsonMessage):
     """What both kinds of task have (contribute-protocol.md 4.2)."""
 
@@ -277,6 +303,12 @@ class TaskBase(JsonMessage):
     """Ours: names the leased job; comes back with each of its games."""
     lease_seconds: Annotated[StrictInt, Field(ge=1, le=MAX_LEASE_SECONDS)] | None = None
     """Ours: after this time the server may give the job to another client."""
+    job_token: _JobToken | None = None
+    """Ours: comes back with each game, and proves that the server gave this job to this login."""
+    games: Annotated[StrictInt, Field(ge=1, le=MAX_TASK_REP_FACTOR)] | None = None
+    """Ours: how many games are to be played, by the speed and room that the request told."""
+    seed: Annotated[StrictInt, Field(ge=0, le=MAX_SEED)] | None = None
+    """Ours: from which the seeds of the games follow, so that each can be played again."""
 
     def to_object(self) -> dict[str, Any]:
         """The JSON object to send; start positions write themselves."""
@@ -426,18 +458,22 @@ def _told_of_the_game(fields: dict[str, object]) -> ErrorAnswer | None:
 class TaskRequest(FormMessage):
     """Fields of ``POST /api/tasks/`` (contribute-protocol.md 4.1)."""
 
-    left_out_if_none: ClassVar[frozenset[str]] = frozenset({"client_instance_id"})
+    left_out_if_none: ClassVar[frozenset[str]] = frozenset({"client_instance_id", "machine", "room", "games_per_hour"})
 
     git_revision: Annotated[StrictStr, Field(max_length=80), AfterValidator(no_control_characters)] = ""
     """Commit of KataGo's source with suffixes; of our client `CLIENT_REVISION`. Which ones may play is the server's."""
-    client_instance_id: Annotated[
-        Annotated[StrictStr, Field(pattern=r"^[0-9A-Fa-f]{1,32}$")] | None, BeforeValidator(absent_if_empty)
-    ] = None
+    client_instance_id: Annotated[_Hexadecimal | None, BeforeValidator(absent_if_empty)] = None
     """Random for each process; KataGo's has 16 upper-case hexadecimal digits."""
     task_rep_factor: Annotated[FormInteger, Field(ge=1, le=MAX_TASK_REP_FACTOR)] = 1
     """Number of games that will be played from this one task."""
     allow_selfplay_task: FormBoolean = True
     allow_rating_task: FormBoolean = True
+    machine: Annotated[_Hexadecimal | None, BeforeValidator(absent_if_empty)] = None
+    """Ours: random for each data folder, and kept there."""
+    room: Annotated[FormInteger, Field(ge=1, le=MAX_ROOM)] | None = None
+    """Ours: how many games can begin now."""
+    games_per_hour: Annotated[FormNumber, Field(ge=0, le=MAX_GAMES_PER_HOUR)] | None = None
+    """Ours: the machine's speed of late, once it is known."""
 
 
 class UploadedRules(JsonMessage):
@@ -474,10 +510,20 @@ class ExtraMetadata(JsonMessage):
     ) = None
 
 
+class ForkOrigin(JsonMessage):
+    """Ours: what a game that goes on with another one cannot tell by its record: see `GameUpload.fork`."""
+
+    kind: Literal["plain", "seki", "hint"]
+    komi: Annotated[Number, Field(ge=-1000, le=1000)]
+    """Before it was drawn again for this game."""
+    training_weight: Annotated[Number, Field(gt=0, lt=5)]
+    """Of the rows of the other game."""
+
+
 class GameUpload(FormMessage):
     """The fields that both kinds of upload share (contribute-protocol.md 8, 9)."""
 
-    left_out_if_none: ClassVar[frozenset[str]] = frozenset({"job_id"})
+    left_out_if_none: ClassVar[frozenset[str]] = frozenset({"job_id", "job_token", "game_number", "fork"})
 
     board_size_x: _BoardSize
     board_size_y: _BoardSize
@@ -500,6 +546,14 @@ class GameUpload(FormMessage):
     run: _Url
     white_network: _Url
     black_network: _Url
+    job_id: Annotated[_JobId | None, BeforeValidator(absent_if_empty)] = None
+    """Ours: `TaskBase.job_id` of the task."""
+    job_token: Annotated[_JobToken | None, BeforeValidator(absent_if_empty)] = None
+    """Ours: `TaskBase.job_token` of the task."""
+    game_number: Annotated[FormInteger, Field(ge=0, lt=MAX_TASK_REP_FACTOR)] | None = None
+    """Ours: which game of the task it is, from 0; with `TaskBase.seed` it determines the game."""
+    fork: Annotated[ForkOrigin | None, _JsonText] = None
+    """Ours: told exactly by a game that goes on with another one."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -515,15 +569,29 @@ class TrainingGameUpload(GameUpload):
 
     num_training_rows: Annotated[FormInteger, Field(ge=1, le=MAX_ROWS)]
     """Rows in the npz file; a game without rows is not uploaded."""
-    job_id: Annotated[_JobId | None, BeforeValidator(absent_if_empty)] = None
-    """Ours: `TaskBase.job_id` of the task."""
+
+
+class NetworkUpload(FormMessage):
+    """Text fields of ``POST /api/networks/`` (contribute-protocol.md 14); ``model_file`` travels with them."""
+
+    run: _Url
+    name: _NetworkName
+    network_size: Annotated[StrictStr, Field(max_length=64), AfterValidator(storable)] = ""
+    is_random: FormBoolean = False
+    model_file_bytes: Annotated[FormInteger | None, BeforeValidator(absent_if_empty)] = None
+    model_file_sha256: _Sha256 = ""
+    training_games_enabled: FormBoolean = False
+    rating_games_enabled: FormBoolean = True
+    parent_network: Annotated[_Url | None, BeforeValidator(absent_if_empty)] = None
+    train_step: Annotated[FormInteger, Field(ge=0)] = 0
+    total_num_data_rows: Annotated[FormInteger, Field(ge=0)] = 0
+    extra_stats: Annotated[dict[str, Any], _JsonText] = Field(default_factory=dict)
+    notes: Annotated[StrictStr, Field(max_length=MAX_NOTES_LENGTH), AfterValidator(storable)] = ""
+    log_gamma_offset: Annotated[FormNumber, Field(ge=-100, le=100)] = 0.0
 
 
 class RatingGameUpload(GameUpload):
     """Text fields of ``POST /api/games/rating/``; the file ``sgf_file`` travels with it."""
-
-    job_id: Annotated[_JobId | None, BeforeValidator(absent_if_empty)] = None
-    """Ours: `TaskBase.job_id` of the task."""
 
     @model_validator(mode="after")
     def _two_networks(self) -> Self:

@@ -236,5 +236,6 @@ def _finite(value: float) -> float:
 Number = Annotated[float, Field(strict=True), AfterValidator(_finite)]
 """A finite number in JSON."""
 FormInteger = Annotated[StrictInt, BeforeValidator(_integer)]
+FormNumber = Annotated[Number, BeforeValidator(_number)]
 FormBoolean = Annotated[StrictBool, BeforeValidator(_boolean)]
 HalfInteger = Annotated[float, Field(strict=True), AfterValidator(_half_integer), BeforeValidator(_number)]

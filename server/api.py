@@ -25,13 +25,10 @@ from rest_framework.views import APIView, exception_handler
 
 from common.wire import MAX_BODY_BYTES, ErrorAnswer, ErrorCode, MessageError
 from common.wire_base import FormMessage, storable
-from server.errors import GameRefused, Refused
+from server.errors import GameRefused, Refused, Unavailable
 from server.tables import MIGRATE, is_missing_table
 
 logger = logging.getLogger(__name__)
-
-RETRY_SECONDS: Final = 30
-"""What a Retry-After header says when the trouble is ours."""
 
 _Form = TypeVar("_Form", bound=FormMessage)
 
@@ -50,22 +47,23 @@ def paged(request: Request, view: APIView, found: QuerySet[Any], describe: Calla
 # ------------------------------------------------------------------------------------------------------------- errors
 
 
-def error_answer(status: int, detail: str, code: ErrorCode) -> Response:
+def error_answer(status: int, detail: str, code: ErrorCode, retry_after: int | None = None) -> Response:
     """The one shape of a refusal: ``{"detail": text, "code": reaction}``."""
-    headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else None
+    headers = None if retry_after is None else {"Retry-After": str(retry_after)}
     return Response(ErrorAnswer(detail=detail, code=code).to_object(), status=status, headers=headers)
 
 
 def handle_exception(error: Exception, context: dict[str, Any]) -> Response:
     """Turn whatever a view raised into an answer. Trouble of our own is never a 4xx."""
+    away = Unavailable.retry_after
     if isinstance(error, Refused):
-        return error_answer(error.status, str(error), error.code)
+        return error_answer(error.status, str(error), error.code, error.retry_after)
     if isinstance(error, (OperationalError, InterfaceError)):
         logger.error("database is away: %s", error)
-        return error_answer(503, "the server's database is away at the moment; try again", ErrorCode.RETRY)
+        return error_answer(503, "the server's database is away at the moment; try again", ErrorCode.RETRY, away)
     if is_missing_table(error):
         logger.error(MIGRATE)
-        return error_answer(503, "the server's database is not set up yet; try again later", ErrorCode.RETRY)
+        return error_answer(503, "the server's database is not set up yet; try again later", ErrorCode.RETRY, away)
     if isinstance(error, SuspiciousOperation):
         return error_answer(400, f"malformed request: {error}", ErrorCode.RETRY)
     if isinstance(error, UnreadablePostError):
@@ -106,11 +104,15 @@ def is_api(request: HttpRequest) -> bool:
 # -------------------------------------------------------------------------------------------------------------- forms
 
 
-def refuse_oversized_body(request: Request) -> None:
+class Malformed(Refused):
+    """What an administrator's program sent is not as it has to be."""
+
+
+def refuse_oversized_body(request: Request, limit: int = MAX_BODY_BYTES) -> None:
     """Refuse a body that no honest upload has, before any of it is parsed or written to a disk.
 
     Raises:
-        GameRefused: the Content-Length is above the protocol's limit.
+        GameRefused: the Content-Length is above the ``limit``.
         ParseError: it is no number, or a web server that takes bodies in chunks has let one through, of which the
             program would see nothing.
     """
@@ -120,8 +122,8 @@ def refuse_oversized_body(request: Request) -> None:
     if not re.fullmatch(r"[0-9]{1,15}", told):
         raise exceptions.ParseError("the header Content-Length is not a number of bytes")
     length = int(told)
-    if length > MAX_BODY_BYTES:
-        raise GameRefused(f"the request has {length} bytes, the limit is {MAX_BODY_BYTES}")
+    if length > limit:
+        raise GameRefused(f"the request has {length} bytes, the limit is {limit}")
 
 
 def read_form(form: type[_Form], request: Request) -> _Form:
@@ -172,6 +174,11 @@ def network_url(request: HttpRequest | Request, name: str) -> str:
 def model_file_url(request: HttpRequest | Request, name: str) -> str:
     """Address of a network's file, as the client can reach it."""
     return request.build_absolute_uri(reverse("network-file", args=[name]))
+
+
+def model_zip_url(request: HttpRequest | Request, name: str) -> str:
+    """Address of a network's training checkpoint, as the client can reach it."""
+    return request.build_absolute_uri(reverse("network-zip", args=[name]))
 
 
 def run_name_of(url: str) -> str | None:

@@ -6,10 +6,12 @@
     ├── GameRefused        400  this game will never be accepted: drop it
     ├── GameExists         400  the game was received before
     ├── NoJob              400  nothing to do for this client now: ask again later
+    ├── TooMany            429  this login holds or sends more than an honest one does: ask again later
     ├── NoRun              404  no run is active
     ├── OutdatedClient     400  the program is not on the run's list
     ├── NotAllowed         403  the login may not contribute
-    └── Unavailable        503  our own trouble (database, storage): the same request may succeed later
+    ├── Unavailable        503  our own trouble (database, storage): the same request may succeed later
+    └── NoSpace            507  the disk is nearly full
 
 KataGo's client reads phrases in the text and ignores the code (contribute-protocol.md 10); the classes add them.
 Services raise these; `server.api.handle_exception` turns them into answers.
@@ -33,6 +35,8 @@ class Refused(Exception):
 
     status: ClassVar[int] = 400
     code: ClassVar[ErrorCode] = ErrorCode.RETRY
+    retry_after: int | None = None
+    """Seconds after which another try may succeed, where that is known."""
 
 
 class GameRefused(Refused):
@@ -59,6 +63,15 @@ class GameExists(Refused):
 
 class NoJob(Refused):
     """No job for this client at the moment."""
+
+    retry_after = 30
+
+
+class TooMany(Refused):
+    """A bound that honest clients do not meet."""
+
+    status = 429
+    retry_after: int | None = 120
 
 
 class OnlyRatingNow(NoJob):
@@ -98,6 +111,14 @@ class Unavailable(Refused):
 
     status = 503
     code = ErrorCode.RETRY
+    retry_after = 30
+
+
+class NoSpace(Unavailable):
+    """The storage has too little room left."""
+
+    status = 507
+    retry_after = 600
 
 
 class InvalidSettings(ValueError):

@@ -14,6 +14,9 @@ NUM_PROXIES        proxies in front, for telling clients' addresses apart       
 BASE_PATH          path below which a proxy serves us, which it strips, e.g. ``/go``              empty
 HTTPS              people reach us by HTTPS: cookies are sent over nothing else                   ``true``
 STORAGE            ``local``, or ``s3`` (then AWS_STORAGE_BUCKET_NAME, AWS_S3_ENDPOINT_URL, …)    ``local``
+MIN_FREE_MIB       games are refused (507) while less room is left on the disk                   ``1024``
+UPLOAD_GAMES_PER_DAY  games that one login may send on a day                                      1,000,000
+UPLOAD_MIB_PER_DAY what they may hold together                                                   ``102400``
 THROTTLE_USER      requests per contributor, e.g. ``3000/min``                                    ``3000/min``
 THROTTLE_ANON      requests per address without login                                             ``300/min``
 THROTTLE_LOGIN     failed logins per address, and per account                                     ``20/min``
@@ -66,6 +69,7 @@ INSTALLED_APPS = [
     "server.accounts",
     "server.runs",
     "server.networks",
+    "server.positions",
     "server.gates",
     "server.jobs",
     "server.games",
@@ -170,6 +174,9 @@ if STORAGE == "s3":
     AWS_STORAGE_BUCKET_NAME = env.str("AWS_STORAGE_BUCKET_NAME")
     AWS_S3_ENDPOINT_URL = env.str("AWS_S3_ENDPOINT_URL", default="") or None
     AWS_S3_REGION_NAME = env.str("AWS_S3_REGION_NAME", default="") or None
+MIN_FREE_BYTES = env.int("MIN_FREE_MIB", default=1024) << 20
+UPLOAD_GAMES_PER_DAY = env.int("UPLOAD_GAMES_PER_DAY", default=1_000_000)
+UPLOAD_BYTES_PER_DAY = env.int("UPLOAD_MIB_PER_DAY", default=102_400) << 20
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 FILE_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 USE_TZ = True

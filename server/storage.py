@@ -11,18 +11,20 @@ import contextlib
 import hashlib
 import logging
 import secrets
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from django.conf import settings
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from common.files import written_whole
-from server.errors import Unavailable
+from server.errors import NoSpace, Unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +52,27 @@ class AtomicFileSystemStorage(FileSystemStorage):
                     file.write(chunk)
             temporary.chmod(0o644)
         return name
+
+
+def free_bytes() -> int | None:
+    """Room that is left on the disk of a local storage; None for another one."""
+    if not isinstance(default_storage, FileSystemStorage):
+        return None
+    folder = Path(default_storage.location)
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def space_check(size: int) -> None:
+    """See that files of ``size`` bytes may be stored.
+
+    Raises:
+        NoSpace: less than `settings.MIN_FREE_BYTES` would be left.
+    """
+    free = free_bytes()
+    if free is not None and free - size < settings.MIN_FREE_BYTES:
+        raise NoSpace(f"the server's disk is nearly full ({free >> 20} MiB are left); games are taken again with more")
 
 
 def sweep_incoming() -> int:

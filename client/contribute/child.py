@@ -142,7 +142,7 @@ class Player:
         if fault:
             self.tell(Discarded(fault, fault=True))
             return
-        fields, files = upload_parts(game, order.job)
+        fields, files = upload_parts(game, order)
         kind = order.kind.upload
         told = False
         while True:

@@ -25,7 +25,7 @@ from client.contribute.child import ChildSettings, child_main
 from client.contribute.console import LastingConsole, Totals, VolunteerConsole
 from client.contribute.downloads import NetworkCache
 from client.contribute.errors import OutageError, ServerError
-from client.contribute.folder import FolderInUseError, sole_use
+from client.contribute.folder import FolderInUseError, machine_of, sole_use
 from client.contribute.loop import Backoff, Outcome
 from client.contribute.loop import run as run_loop
 from client.contribute.messages import Activity, Discarded, FromChild, Progress, Report, Spooled
@@ -38,6 +38,7 @@ from client.contribute.settings import (
     load_settings,
     prepare_data_directory,
 )
+from client.contribute.speed import SpeedMeter
 from client.contribute.spool import Spool
 from client.contribute.tasks import TaskFetcher, Wish
 from client.contribute.uploader import Uploader
@@ -106,6 +107,7 @@ class Contributor:
         self._gave_up = ""
         self._ended = False
         self._wishes: queue.SimpleQueue[Wish] = queue.SimpleQueue()
+        self._speed = SpeedMeter()
         self._api = ServerApi(session, settings.server_url, settings.username, settings.password, self._stops.now)
         self._fetcher = TaskFetcher(
             api=self._api,
@@ -113,6 +115,8 @@ class Contributor:
             wishes=self._wishes,
             instance_id=secrets.token_hex(8).upper(),
             rep_factor=settings.task_rep_factor,
+            machine=machine_of(settings.data_directory),
+            games_per_hour=self._speed.games_per_hour,
             only_rating=settings.only_rating,
             backoff=Backoff(random.Random()),
             report=console.line,
@@ -230,12 +234,15 @@ class Contributor:
     def _hear(self, process: StreamProcess, message: FromChild) -> None:
         match message:
             case Want(games):
+                self._speed.game_asked()
                 self._wishes.put(Wish(games, process.send))
             case Spooled(kind=kind, rows=rows):
                 self._totals.games[UPLOAD_KINDS[kind].games] += 1
                 self._totals.rows += rows
+                self._speed.game_ended()
                 self._wake_sender.set()
             case Discarded(reason, fault):
+                self._speed.game_ended()
                 if fault:
                     self._console.line(f"{process.stream.name}: a finished game is not sent: {reason}")
             case Progress():

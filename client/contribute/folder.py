@@ -1,7 +1,12 @@
-"""One client per data folder: two would send each game twice and remove each other's half-written ones."""
+"""One client per data folder: two would send each game twice and remove each other's half-written ones.
+
+The folder also names its machine to the server, so that what one machine holds can be told from what another does.
+"""
 
 from __future__ import annotations
 
+import re
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -10,6 +15,7 @@ from typing import Final
 from common.files import LockedError, lock
 
 LOCK_FILE: Final = "client.lock"
+MACHINE_FILE: Final = "machine.txt"
 
 
 class FolderInUseError(Exception):
@@ -35,3 +41,20 @@ def sole_use(directory: Path, report: Callable[[str], None]) -> Iterator[None]:
         if not is_held:
             report(f"{directory} lies on a file system without locks: see that no second client uses it")
         yield
+
+
+def machine_of(directory: Path) -> str:
+    """16 hexadecimal digits that were drawn when the folder was used first.
+
+    Raises:
+        OSError: they cannot be kept.
+    """
+    path = directory / MACHINE_FILE
+    try:
+        kept = path.read_text("ascii", "replace").strip()
+    except FileNotFoundError:
+        kept = ""
+    if not re.fullmatch(r"[0-9A-F]{16}", kept):
+        kept = secrets.token_hex(8).upper()
+        path.write_text(kept + "\n", "ascii")
+    return kept

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from client.contribute.messages import Job
 from client.contribute.task_kinds import config_of, kind_of
+from client.games.chance import game_seed
 from client.games.orders import GameOrder
 from client.networks import Network
 from common import wire
@@ -18,6 +18,7 @@ class JobOrder(GameOrder):
     """A game of a job, which says where it goes afterwards."""
 
     job: Job
+    number: int  # which game of the job, from 0
 
     @property
     def positions(self) -> Sequence[wire.StartPosition]:
@@ -32,14 +33,14 @@ class JobOrder(GameOrder):
 
 def orders_of(job: Job) -> list[JobOrder]:
     """The games of a job; the colours alternate, beginning with the job's own."""
-    kind, draws = kind_of(job.task), random.Random(job.seed)
+    kind = kind_of(job.task)
     pair = [Network(network.name, job.networks[network.name]) for network in kind.networks(job.task)]
     orders = []
     for number in range(job.games):
         black, white = pair if number % 2 == 0 else pair[::-1]
         orders.append(
             JobOrder(
-                seed=draws.getrandbits(63),
+                seed=game_seed(job.seed, number),
                 kind=kind.game,
                 config=config_of(job.task, number),
                 black=black,
@@ -47,6 +48,7 @@ def orders_of(job: Job) -> list[JobOrder]:
                 length=job.length,
                 start=job.task.start_poses[number] if number < len(job.task.start_poses) else None,
                 job=job,
+                number=number,
             )
         )
     return orders

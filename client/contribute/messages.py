@@ -14,8 +14,9 @@ from common import wire
 class Job:
     """Parent to child: play ``games`` games of this task.
 
-    ``networks`` has, for each network name of the task, its checked file, or None for the random network. ``seed`` is
-    64 random bits from which the games' own seeds are drawn; ``length`` the edge of the run's tensors.
+    ``networks`` has, for each network name of the task, its checked file, or None for the random network. The games'
+    own seeds follow from ``seed``, which the server drew, or else this client; ``length`` is the edge of the run's
+    tensors.
     """
 
     task: wire.SelfplayTask | wire.RatingTask

@@ -42,5 +42,4 @@ def config_of(task: Task, number: int) -> str:
     """The task's configuration text with the overrides of its game ``number`` put over it."""
     if number >= len(task.overrides):
         return task.config
-    changes = config_text.parse_overrides(task.overrides[number])
-    return config_text.overlay(task.config, config_text.write({key: entry.value for key, entry in changes.items()}))
+    return config_text.overridden(task.config, task.overrides[number])

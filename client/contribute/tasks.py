@@ -16,9 +16,9 @@ from client.contribute.errors import GameRefusedError, LoginRefusedError, Outage
 from client.contribute.loop import Backoff, Outcome
 from client.contribute.messages import Job
 from client.contribute.task_kinds import config_of, kind_of, networks_of
-from client.games.start_positions import PositionError, check_position
 from common import wire
 from common.config_text import ConfigError
+from common.position_checks import PositionError, check_position
 
 PROGRESS_STEP_BYTES: Final = 32 << 20
 
@@ -37,7 +37,9 @@ class TaskFetcher:
 
     Attributes:
         wishes: filled by whoever talks to the streams; one wish is served per step.
-        rep_factor: most games asked for at a time.
+        rep_factor: games asked for at a time; our server may say how many by speed and room.
+        machine: names this machine to the server.
+        games_per_hour: the machine's speed of late; None until it is known.
         report: called with a line for the volunteer.
         give_up: called once, with the reason, when this client will get no more tasks.
         stop: set when the client is being stopped.
@@ -48,6 +50,8 @@ class TaskFetcher:
     wishes: queue.SimpleQueue[Wish]
     instance_id: str
     rep_factor: int
+    machine: str
+    games_per_hour: Callable[[], float | None]
     only_rating: bool
     backoff: Backoff
     report: Callable[[str], None]
@@ -65,7 +69,7 @@ class TaskFetcher:
             except queue.Empty:
                 return Outcome.WORKED  # it waited already
         try:
-            job = self._fetch(min(self._wish.games, self.rep_factor))
+            job = self._fetch(self._wish.games)
         except (OutageError, DownloadError, GameRefusedError) as error:
             self.backoff.at_least = getattr(error, "retry_after", None) or 0.0
             self._trouble(f"no task yet: {error}; the next try follows by itself")
@@ -82,21 +86,27 @@ class TaskFetcher:
             self._wish = Wish(wish.games - job.games, wish.give)
         return Outcome.WORKED
 
-    def _fetch(self, games: int) -> Job:
+    def _fetch(self, room: int) -> Job:
+        asked = min(room, self.rep_factor)
         task = self.api.request_task(
             wire.TaskRequest(
                 git_revision=wire.CLIENT_REVISION,
                 client_instance_id=self.instance_id,
-                task_rep_factor=games,
+                task_rep_factor=asked,
                 allow_selfplay_task=not self.only_rating,
                 allow_rating_task=True,
+                machine=self.machine,
+                room=min(room, wire.MAX_ROOM),
+                games_per_hour=self.games_per_hour(),
             )
         )
         run = self.run_of(task)
+        games = asked if task.games is None else task.games
         _check_positions(task, run.data_board_len)
         _check_texts(task, games, run.data_board_len)
         files = {name: self._file(network) for name, network in networks_of(task).items()}
-        return Job(task, files, games, secrets.randbits(64), run.data_board_len)
+        seed = secrets.randbits(63) if task.seed is None else task.seed
+        return Job(task, files, games, seed, run.data_board_len)
 
     def _file(self, network: wire.NetworkInfo) -> Path | None:
         if network.is_random or network.model_file is None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from client.contribute.messages import Job
 from client.contribute.task_kinds import networks_of
 from common import wire
 from common.rows import to_npz
 
 if TYPE_CHECKING:  # slow to import, and the parent has no finished games
+    from client.contribute.job_orders import JobOrder
     from client.games.orders import FinishedGame
     from client.games.starts import GivenStart
     from common.audit import GameFacts
@@ -32,21 +32,24 @@ UPLOAD_KINDS: Final = {
 """By `client.games.kinds.GameKind.upload`, which the spool writes down with each game."""
 
 
-def upload_parts(game: FinishedGame, job: Job) -> tuple[dict[str, str], dict[str, tuple[str, bytes]]]:
-    """Form fields and files of a finished game's upload."""
-    uid = game.facts.uid
+def upload_parts(game: FinishedGame, order: JobOrder) -> tuple[dict[str, str], dict[str, tuple[str, bytes]]]:
+    """Form fields and files of the upload of a finished game, which was played by ``order``."""
+    uid, job = game.facts.uid, order.job
     networks = networks_of(job.task)
     fields: dict[str, Any] = _fields_of(game.facts, game.order.start) | {
         "run": job.task.run.url,
-        "black_network": networks[game.order.black.name].url or "",
-        "white_network": networks[game.order.white.name].url or "",
+        "black_network": networks[order.black.name].url or "",
+        "white_network": networks[order.white.name].url or "",
         "job_id": job.task.job_id,
+        "job_token": job.task.job_token,
+        "game_number": order.number if job.task.job_id is not None else None,
+        "fork": _fork_of(order.start),
     }
     files = {"sgf_file": (f"{uid}.sgf", game.sgf.encode())}
     if game.rows is not None:
         fields["num_training_rows"] = game.rows.count
         files["training_data_file"] = (f"{uid}.npz", to_npz(game.rows))
-    return UPLOAD_KINDS[game.order.kind.upload].form(**fields).to_form(), files
+    return UPLOAD_KINDS[order.kind.upload].form(**fields).to_form(), files
 
 
 def _fields_of(facts: GameFacts, start: GivenStart | None) -> dict[str, Any]:
@@ -73,6 +76,16 @@ def _fields_of(facts: GameFacts, start: GivenStart | None) -> dict[str, Any]:
         "game_length": facts.game_length,
         "kg_game_uid": facts.uid,
     }
+
+
+def _fork_of(start: GivenStart | None) -> wire.ForkOrigin | None:
+    """What the record does not tell of the game that this one goes on with, if it goes on with one."""
+    from client.games.starts import Fork
+
+    if not isinstance(start, Fork):
+        return None
+    kind: Any = start.kind.name.lower()
+    return wire.ForkOrigin(kind=kind, komi=start.start.rules.komi, training_weight=start.training_weight)
 
 
 def _favoured(white_doublings: float) -> str:

@@ -16,7 +16,6 @@ import numpy as np
 
 from client.games import draws
 from client.games.chance import Draw, generator
-from client.games.start_positions import PositionError, check_position
 from common import config_text, sgf, wire
 from common.config_text import ConfigError, Entry
 from common.game_record import moves_of, start_of
@@ -24,6 +23,7 @@ from common.go.game import COLOUR_LETTERS, Game
 from common.go.points import to_vertex
 from common.go.rules import Ko, Rules
 from common.parameter_kinds import number
+from common.position_checks import PositionError, check_position
 from common.sgf_record import GameRecord
 from common.text_files import read_text
 

@@ -34,6 +34,7 @@ class Contributor(models.Model):
         indexes = (
             models.Index(fields=["-training_rows"], name="contributor_by_rows"),
             models.Index(fields=["-training_games"], name="contributor_by_games"),
+            models.Index(fields=["-last_seen"], name="contributor_last_seen"),
         )
 
     def __str__(self) -> str:

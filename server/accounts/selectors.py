@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db.models import QuerySet
 
 from server.accounts.models import Contributor
@@ -20,6 +22,11 @@ def require_contributor(user: object) -> Contributor:
     if not contributor.may_contribute:
         raise NotAllowed("this account may not contribute at the moment; ask the run's maintainers")
     return contributor
+
+
+def active_contributors(since: datetime, most: int) -> int:
+    """How many contributors have asked for jobs since then, counted up to ``most``."""
+    return Contributor.objects.filter(may_contribute=True, last_seen__gte=since)[:most].count()
 
 
 def contributors() -> QuerySet[Contributor]:

@@ -21,11 +21,12 @@ from common.audit_report import Deadline, Findings, OutOfTime, Reason
 from common.go.rules import Rules
 from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
 from common.rows import Rows, RowsError, read_npz
-from common.wire import form_game_type
+from common.wire import StartPosition, form_game_type
 from server.games.models import Game, GameState
 from server.games.moving import Refusal, StateChange, games_lock, states_change
 from server.games.quick_checks import ROWS_LIMITS
-from server.jobs.selectors import other_texts
+from server.jobs.selectors import other_texts, positions_of_game
+from server.runs.models import UnprovenGames
 from server.storage import load
 
 logger = logging.getLogger(__name__)
@@ -143,9 +144,16 @@ def _move_judged(verdicts: dict[int, Verdict]) -> None:
             if isinstance(verdict, Refusal):
                 changes.append(StateChange(game, GameState.REFUSED, verdict))
             else:
-                game.is_decisive = not verdict.is_unfinished or game.run.unfinished_games_count
+                game.is_decisive = _is_decisive(game, verdict)
                 changes.append(StateChange(game, GameState.COUNTED, None))
         states_change(changes)
+
+
+def _is_decisive(game: Game, verdict: Accepted) -> bool:
+    """Whether an accepted match game counts for gates and ratings, as its run says."""
+    run = game.run
+    may_decide = game.is_proved or run.unproven_games == UnprovenGames.COUNT
+    return may_decide and (not verdict.is_unfinished or run.unfinished_games_count)
 
 
 # ---------------------------------------------------------------------------------------------------------- one game
@@ -178,8 +186,9 @@ def _judge(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
         except RowsError as error:
             return Refusal(error.reason, str(error))
     first: Findings | None = None
+    positions = positions_of_game(game.job, is_named=game.job_number is not None) if read is not None else []
     for text in _texts(game):
-        findings = _findings(sgf, read, facts, text, deadline)
+        findings = _findings(sgf, read, facts, text, deadline, positions)
         if findings.ok:
             return Accepted(is_unfinished=findings.is_unfinished)
         first = first or findings
@@ -189,14 +198,22 @@ def _judge(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
 
 def _texts(game: Game) -> Iterator[str]:
     """The text of the game's job, then others by which a client that names no job may have played it."""
-    yield game.job.config
-    yield from other_texts(game.job, _OTHER_TEXTS)
+    yield from game.job.configs_of(game.job_number)
+    if game.job_number is None:
+        yield from other_texts(game.job, _OTHER_TEXTS)
 
 
-def _findings(sgf: bytes, rows: Rows | None, facts: audit.GameFacts, text: str, deadline: Deadline) -> Findings:
+def _findings(
+    sgf: bytes,
+    rows: Rows | None,
+    facts: audit.GameFacts,
+    text: str,
+    deadline: Deadline,
+    positions: Sequence[StartPosition],
+) -> Findings:
     if rows is None:
         return audit.audit_rating_game(sgf, facts, _match_config(text), deadline)
-    return audit.audit_training_game(sgf, rows, facts, _selfplay_config(text), deadline)
+    return audit.audit_training_game(sgf, rows, facts, _selfplay_config(text), deadline, positions)
 
 
 @functools.lru_cache(maxsize=64)

@@ -37,6 +37,16 @@ class Game(models.Model):
     uid = models.CharField(max_length=32, help_text="kg_game_uid: drawn by the client, in upper case.")
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="games")
     job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="uploads")
+    job_number = models.PositiveSmallIntegerField(
+        null=True, help_text="Which game of its job, from 0; with the job's seed it determines the game."
+    )
+    fork = models.JSONField(null=True, help_text="Of a game that goes on with another: see wire.ForkOrigin.")
+    content = models.UUIDField(
+        null=True, help_text="Start, moves and networks: see server.games.identity. None for games of older versions."
+    )
+    is_proved = models.BooleanField(
+        default=False, db_default=False, help_text="It came with the token that its job was given with."
+    )
     contributor = models.ForeignKey(Contributor, on_delete=models.PROTECT, related_name="games")
     black_network = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="games_as_black")
     white_network = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="games_as_white")
@@ -58,7 +68,8 @@ class Game(models.Model):
 
     is_decisive = models.BooleanField(
         default=True,
-        help_text="Counts for gates and ratings; not so a match game that the move limit stopped, if the run says so.",
+        help_text="Counts for gates and ratings. Not so a match game that the move limit stopped, or that comes "
+        "without its job's token, if the run says so.",
     )
     state = models.CharField(max_length=8, choices=GameState.choices, default=GameState.RECEIVED)
     reason_code = models.CharField(max_length=64, blank=True, help_text="Why it was refused, for programs.")
@@ -81,6 +92,8 @@ class Game(models.Model):
         constraints = (
             models.UniqueConstraint(fields=["kind", "uid"], name="game_uid"),
             models.UniqueConstraint(fields=["run", "number"], name="game_number"),
+            models.UniqueConstraint(fields=["job", "job_number"], name="game_of_job_once"),
+            models.UniqueConstraint(fields=["run", "kind", "content"], name="game_content"),
             models.CheckConstraint(condition=Q(kind__in=GameKind.values), name="game_kind"),
             models.CheckConstraint(condition=Q(state__in=GameState.values), name="game_state"),
             models.CheckConstraint(
@@ -123,3 +136,18 @@ class Game(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} game {self.uid}"
+
+
+class UploadDay(models.Model):
+    """What one contributor has sent on a day (UTC); for the quotas of `server.games.quotas`."""
+
+    contributor = models.ForeignKey(Contributor, on_delete=models.CASCADE, related_name="upload_days")
+    day = models.DateField(db_index=True)
+    games = models.PositiveIntegerField(default=0)
+    bytes = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["contributor", "day"], name="uploadday_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.games} games on {self.day}"

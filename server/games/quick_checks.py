@@ -13,13 +13,14 @@ from sgfmill.sgf_grammar import parse_sgf_game
 from common.rows import Limits, RowsError, read_npz
 from common.wire import MAX_NPZ_BYTES, MAX_NPZ_UNPACKED_BYTES, MAX_ROWS, MAX_SGF_BYTES
 from server.errors import GameRefused
+from server.games.identity import Node
 
 ROWS_LIMITS: Final = Limits(max_file_bytes=MAX_NPZ_BYTES, max_unpacked_bytes=MAX_NPZ_UNPACKED_BYTES, max_rows=MAX_ROWS)
 _SGF_BEGINNINGS: Final = (b"(;FF[4]GM[1]", b"(;GM[1]FF[4]")
 
 
-def check_sgf(sgf: bytes) -> None:
-    """Refuse what cannot be a game record of a contributor.
+def check_sgf(sgf: bytes) -> list[Node]:
+    """Refuse what cannot be a game record of a contributor; the nodes of one that can be, of its main line.
 
     Raises:
         GameRefused: too long, not UTF-8, not the beginning of an SGF of Go, or cut short.
@@ -33,9 +34,14 @@ def check_sgf(sgf: bytes) -> None:
     except UnicodeDecodeError as error:
         raise GameRefused(f"its SGF is not UTF-8: {error}") from None
     try:
-        parse_sgf_game(sgf)  # the grammar alone, in one pass; what the properties say is the audit's question
+        tree = parse_sgf_game(sgf)  # the grammar alone, in one pass; what the properties say is the audit's question
     except ValueError as error:
         raise GameRefused(f"its SGF cannot be read: {error}") from None
+    nodes: list[Node] = list(tree.sequence)
+    while tree.children:
+        tree = tree.children[0]
+        nodes += tree.sequence
+    return nodes
 
 
 def check_rows(rows: bytes, *, count: int, length: int) -> None:

@@ -15,16 +15,19 @@ from django.db import DataError, IntegrityError, transaction
 from common.wire import GameUpload, TrainingGameUpload
 from server.accounts.models import Contributor
 from server.errors import GameExists, GameRefused
+from server.games.identity import identity_of
 from server.games.models import Game, GameKind
 from server.games.quick_checks import check_rows, check_sgf
+from server.games.quotas import quota_check, quota_use
 from server.hints import AUDIT
 from server.jobs.models import Job, JobKind
-from server.jobs.services import job_for_upload, job_game_received
+from server.jobs.services import JobClaim, job_for_upload, job_game_received
+from server.jobs.tokens import is_token_of
 from server.networks.models import Network
 from server.networks.selectors import network_by_name
-from server.runs.models import Run, RunState
+from server.runs.models import Run, RunState, UnprovenGames
 from server.runs.selectors import run_by_name
-from server.storage import NewFiles
+from server.storage import NewFiles, space_check
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
     Raises:
         GameExists: a game of this kind and uid is known, possibly since a moment ago on another connection.
         GameRefused: the game can never be taken, with the reason; nothing was stored.
+        QuotaUsedUp: this login has sent as much as one may on a day.
+        NoSpace: the disk is nearly full.
         Unavailable: the storage failed.
         django.db.OperationalError: the database failed.
     """
@@ -56,7 +61,10 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
     white = black if same else _network_of(names.white_network, run, kind)
     if max(form.board_size_x, form.board_size_y) > run.data_board_len:
         raise GameRefused(f"the board is larger than the {run.data_board_len} of the run {run.name}")
-    check_sgf(sgf)
+    size = len(sgf) + len(rows or b"")
+    quota_check(contributor, size)
+    space_check(size)
+    nodes = check_sgf(sgf)
     num_training_rows = 0
     if rows is not None:
         assert isinstance(form, TrainingGameUpload)
@@ -81,15 +89,25 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
         resigned=form.resigned,
         game_length=form.game_length,
         num_training_rows=num_training_rows,
+        content=identity_of(nodes, x_size=form.board_size_x, y_size=form.board_size_y, black=black.pk, white=white.pk),
+        job_number=form.game_number,
+        fork=None if form.fork is None else form.fork.to_object(),
     )
-    job_id = getattr(form, "job_id", None)
+    claim = JobClaim(form.job_id, form.job_token, form.game_number)
     with _doubles_first(game), transaction.atomic():
-        _job_of(game, job_id)  # asked again with the row; before it, so that a stranger's files are not even stored
+        _job_of(game, claim)  # asked again with the row; before it, so that a stranger's files are not even stored
     with NewFiles() as files:
         game.sgf_file = files.store(f"sgfs/{run.name}", game.uid, sgf, ".sgf")
         game.rows_file = "" if rows is None else files.store(f"rows/{run.name}", game.uid, rows, ".npz")
-        _insert(game, job_id)
+        _insert(game, claim, size)
     return game
+
+
+def _refuse_known_content(game: Game) -> None:
+    """Refuse a game that was sent before with another uid."""
+    same = Game.objects.filter(run=game.run, kind=game.kind, content=game.content).values_list("uid", flat=True).first()
+    if same is not None:
+        raise GameRefused(f"it is the game {same}, move for move, which this server has already")
 
 
 def _run_of(name: str | None) -> Run:
@@ -111,30 +129,52 @@ def _network_of(name: str | None, run: Run, kind: GameKind) -> Network:
     return network
 
 
-def _job_of(game: Game, job_id: str | None) -> Job:
-    """The job that asked for a game, locked; inside the caller's transaction."""
-    return job_for_upload(
+def _job_of(game: Game, claim: JobClaim) -> Job:
+    """The job that asked for a game, locked; inside the caller's transaction. Says of the game whether that is proved.
+
+    A match game that is proved, and that says which of its job it is, may have the moves of another: between two strong
+    networks on a small board many have.
+
+    Raises:
+        GameRefused: none did; or that is not proved, and the run takes no such games; or it was sent before with
+            another uid.
+    """
+    job = job_for_upload(
         contributor=game.contributor,
         kinds=(JobKind.SELFPLAY,) if game.kind == GameKind.TRAINING else (JobKind.GATING, JobKind.RATING),
         run=game.run,
         black=game.black_network,
         white=game.white_network,
-        job_id=job_id,
+        claim=claim,
     )
+    game.is_proved = is_token_of(job, claim.token)
+    if not game.is_proved and game.run.unproven_games == UnprovenGames.REFUSE:
+        raise GameRefused(f"it does not bring the token of job {job.pk}, which the run {game.run.name} asks for")
+    if game.kind == GameKind.RATING and game.is_proved and claim.number is not None:
+        game.content = None
+    elif game.content is not None:
+        _refuse_known_content(game)
+    return job
 
 
-def _insert(game: Game, job_id: str | None) -> None:
+def _insert(game: Game, claim: JobClaim, size: int) -> None:
     """Write the row and everything that follows from it in one transaction."""
     try:
         with _doubles_first(game), transaction.atomic():
-            game.job = _job_of(game, job_id)
+            game.job = _job_of(game, claim)
             game.save(force_insert=True)
             job_game_received(game.job)
+            quota_use(game.contributor, size)
             transaction.on_commit(AUDIT.send)
     except IntegrityError as error:
-        if _constraint(error) != "game_uid":
-            raise
-        raise GameExists(game.uid) from None
+        match _constraint(error):
+            case "game_uid":
+                raise GameExists(game.uid) from None
+            case "game_content":
+                _refuse_known_content(game)
+            case "game_of_job_once":
+                raise GameRefused(f"game {game.job_number} of job {game.job_id} has arrived already") from None
+        raise
     except DataError as error:  # a value beyond its column, whatever the checks before have let through
         raise GameRefused("it holds a value that cannot be stored") from error
 

@@ -9,6 +9,7 @@ from django.db.models import Count, F, Q, QuerySet
 from common.wire import MAX_ROWS
 from server.errors import Unavailable
 from server.games.models import Game, GameKind, GameState
+from server.gates.models import Gate
 from server.networks.models import Network
 from server.runs.models import Run
 from server.storage import load
@@ -76,6 +77,15 @@ def games(run: Run | None = None, network: Network | None = None, kind: GameKind
 def game_by_uid(kind: str, uid: str) -> Game | None:
     """The game of that kind and uid, with the rows that it names; None if there is none."""
     return games().filter(kind=kind, uid=uid.upper()).first()
+
+
+def games_of_gate(candidate: str, most: int) -> list[Game]:
+    """Some games of the newest gate of a candidate that can be played again, drawn at random."""
+    gate = Gate.objects.filter(candidate__name=candidate).order_by("-pk").first()
+    if gate is None:
+        return []
+    found = games().filter(job__gate=gate, job__seed__isnull=False, job_number__isnull=False)
+    return list(found.order_by("?")[:most])
 
 
 def sgf_content(game: Game) -> bytes | None:

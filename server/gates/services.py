@@ -33,6 +33,19 @@ def candidate_register(new: NewNetwork) -> Network:
     return network_register(new, NetworkState.CANDIDATE, candidate_admit)
 
 
+def accepted_register(new: NewNetwork) -> Network:
+    """Store a network that a maintainer has judged, and make it the current one at once; see `network_register`.
+
+    Raises:
+        InvalidSettings, Unavailable: nothing was stored.
+    """
+    return network_register(new, NetworkState.ACCEPTED, _promote_now)
+
+
+def _promote_now(network: Network) -> None:
+    _promote(Run.objects.select_for_update(no_key=True).get(pk=network.run_id), network)
+
+
 def candidate_admit(candidate: Network) -> Gate | None:
     """Do with a new candidate what the run's rule says: open a gate, or promote it at once.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.http import HttpRequest
 
-from server.jobs.models import Job
+from server.jobs.models import Job, WantedMatch
 
 
 @admin.register(Job)
@@ -19,4 +19,19 @@ class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Leased by the server alone."""
+        return False
+
+
+@admin.register(WantedMatch)
+class WantedMatchAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
+    """Matches that maintainers ask for."""
+
+    list_display = ("first", "second", "run", "received", "games", "created_at")
+    list_filter = ("run",)
+    list_select_related = ("first", "second", "run")
+    raw_id_fields = ("first", "second")
+    readonly_fields = ("received", "handed_out", "created_at")
+
+    def has_delete_permission(self, request: HttpRequest, obj: WantedMatch | None = None) -> bool:
+        """Jobs name it; fewer games end it."""
         return False

@@ -23,13 +23,28 @@ from server.accounts.selectors import require_contributor
 from server.api import form_schema, read_form, refuse_oversized_body, run_url
 from server.errors import NoJob
 from server.jobs.models import Job, JobKind
-from server.jobs.services import job_request
+from server.jobs.services import job_request, lease_seconds_of
+from server.jobs.tokens import token_of
 from server.networks.api import network_info
+from server.positions.selectors import positions_by_key
 
 
 def task_of(request: Request, job: Job) -> SelfplayTask | RatingTask:
     """A job as the protocol tells it: both kinds of match are tasks of kind ``rating``."""
     run = job.run
+    parts: dict[str, Any] = {
+        "job_id": str(job.pk),
+        "lease_seconds": lease_seconds_of(run, job.kind),
+        "job_token": token_of(job),
+        "games": job.games,
+    }
+    if job.seed is not None:
+        parts["seed"] = job.seed
+    if job.start_positions:
+        known = positions_by_key(job.start_positions)
+        parts["start_poses"] = tuple(known[key] for key in job.start_positions)
+    if job.overrides:
+        parts["overrides"] = tuple(job.overrides)
     reference = RunReference(name=run.name, url=run_url(request, run.name))
     black, white = network_info(request, job.black_network), network_info(request, job.white_network)
     if job.kind == JobKind.SELFPLAY:
@@ -38,8 +53,7 @@ def task_of(request: Request, job: Job) -> SelfplayTask | RatingTask:
             run=reference,
             config=job.config,
             network=black,
-            job_id=str(job.pk),
-            lease_seconds=run.lease_seconds,
+            **parts,
         )
     return RatingTask(
         kind="rating",
@@ -47,8 +61,7 @@ def task_of(request: Request, job: Job) -> SelfplayTask | RatingTask:
         config=job.config,
         black_network=black,
         white_network=white,
-        job_id=str(job.pk),
-        lease_seconds=run.lease_seconds,
+        **parts,
     )
 
 
@@ -66,7 +79,7 @@ class TaskApi(APIView):
     @extend_schema(
         operation_id="task_request",
         request={"multipart/form-data": form_schema(TaskRequest)},
-        responses={200: TASK, 400: ErrorAnswer, 401: ErrorAnswer, 403: ErrorAnswer},
+        responses={200: TASK, 400: ErrorAnswer, 401: ErrorAnswer, 403: ErrorAnswer, 429: ErrorAnswer},
     )
     def post(self, request: Request) -> Response:
         """Choose a job, lease it and answer it."""

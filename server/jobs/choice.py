@@ -2,23 +2,21 @@
 
 1. A client that takes no kind of job gets none.
 2. An open gate with games to give comes first, for the run's share of jobs.
-3. Then rating games between networks of the run, for their share of the other jobs.
+3. Then matches that a maintainer has asked for, for the same share; then rating games between networks of the run, for
+   their share of the other jobs (`server.jobs.pairing`).
 4. Then self-play with the current network, if this client can play it.
 5. Else nothing, with the reason.
 
-A client that takes only match games gets them whatever the shares say.
+A client that takes only match games gets them whatever the shares say. Nobody gets more of a gate's games than the
+run lets one login play, so that no gate belongs to whoever asks first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from server.jobs.models import JobKind
-
-RATING_NEIGHBOURS: Final = 2
-"""How far, in the order of creation, the opponent of a rating game may be."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,12 @@ class Asker:
     allow_selfplay: bool
     allow_rating: bool
     own_client: bool
-    """Our own program: it plays networks that KataGo's client would crash with (contribute-protocol.md 8.1)."""
+    """Our own program: it plays networks that KataGo's client would crash with (contribute-protocol.md 8.1), and as
+    many games as it is told to."""
+    games: int = 1
+    """How many it wants; KataGo's client plays all of them or none."""
+    may_decide: bool = True
+    """Its games count in matches."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,6 @@ class Player:
     id: int
     is_random: bool
     suits_katago_client: bool
-    match_games: int
 
 
 @dataclass(frozen=True)
@@ -56,16 +58,39 @@ class OpenGate:
     """Games that contributors hold under a lease that has not run out."""
     handed_out: int
     """Jobs given so far."""
+    left_to_asker: int
+    """Games that the login which asks may play besides those that it holds or has sent."""
 
     @property
     def missing(self) -> int:
         """Games that nobody plays yet."""
         return max(0, self.games - self.played - self.pending - self.leased)
 
+    def offer(self, asker: Asker) -> int:
+        """How many games the asker gets; 0: none."""
+        if self.missing == 0:
+            return 0
+        if asker.own_client:
+            return max(0, min(asker.games, self.missing, self.left_to_asker))
+        return asker.games if asker.games <= self.left_to_asker else 0
+
     @property
     def candidate_is_black(self) -> bool:
         """Colours alternate from job to job."""
         return self.handed_out % 2 == 0
+
+
+@dataclass(frozen=True)
+class WantedMatch:
+    """A match that a maintainer has asked for, with games to give."""
+
+    id: int
+    first: int
+    second: int
+    missing: int
+    """Games that nobody plays yet."""
+    handed_out: int
+    """Jobs given so far; colours alternate from job to job."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +101,10 @@ class Situation:
     rating_share: float
     current: Player | None
     gates: Sequence[OpenGate]
-    rated: Sequence[Player]
-    """Networks that may play rating games, in the order of creation."""
+    matches: Sequence[WantedMatch]
+    """The oldest first."""
+    pair: Callable[[], tuple[int, int] | None]
+    """Draws the networks, Black's first, of a rating game; asked only where one is to be played."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +113,6 @@ class Draws:
 
     gating: float
     rating: float
-    opponent: float
-    colour: float
 
 
 @dataclass(frozen=True)
@@ -97,7 +122,9 @@ class Assignment:
     kind: JobKind
     black: int
     white: int
+    games: int
     gate: int | None = None
+    match: int | None = None
 
 
 @dataclass(frozen=True)
@@ -113,24 +140,34 @@ def choose(situation: Situation, asker: Asker, draws: Draws) -> Assignment | Not
     if not asker.allow_selfplay and not asker.allow_rating:  # 1
         return Nothing("this client takes no jobs at the moment", only_rating=True)
     only_matches = not asker.allow_selfplay
-    if asker.allow_rating:
-        gate = next_gate(situation.gates)
+    if asker.allow_rating and asker.may_decide:
+        gate = next_gate(situation.gates, asker)
         if gate is not None and (only_matches or draws.gating < situation.gating_share):  # 2
-            return _gating(gate)
+            return _gating(gate, asker)
+        if situation.matches and (only_matches or draws.gating < situation.gating_share):  # 3
+            return _wanted(situation.matches[0], asker)
         if only_matches or draws.rating < situation.rating_share:  # 3
-            pair = rating_pair(situation.rated, draws)
+            pair = situation.pair()
             if pair is not None:
-                return Assignment(JobKind.RATING, black=pair[0], white=pair[1])
+                return Assignment(JobKind.RATING, black=pair[0], white=pair[1], games=asker.games)
     if only_matches:  # 5
         return Nothing("no match has games to give at the moment", only_rating=False)
     return _selfplay(situation.current, asker)  # 4, 5
 
 
-def _gating(gate: OpenGate) -> Assignment:
+def _gating(gate: OpenGate, asker: Asker) -> Assignment:
     black, white = gate.candidate, gate.opponent
     if not gate.candidate_is_black:
         black, white = white, black
-    return Assignment(JobKind.GATING, black=black, white=white, gate=gate.id)
+    return Assignment(JobKind.GATING, black=black, white=white, games=gate.offer(asker), gate=gate.id)
+
+
+def _wanted(match: WantedMatch, asker: Asker) -> Assignment:
+    black, white = match.first, match.second
+    if match.handed_out % 2:
+        black, white = white, black
+    games = min(asker.games, match.missing) if asker.own_client else asker.games
+    return Assignment(JobKind.RATING, black=black, white=white, games=games, match=match.id)
 
 
 def _selfplay(current: Player | None, asker: Asker) -> Assignment | Nothing:
@@ -139,25 +176,13 @@ def _selfplay(current: Player | None, asker: Asker) -> Assignment | Nothing:
     if not asker.own_client and (current.is_random or not current.suits_katago_client):
         reason = "the current network is too weak for the self-test of KataGo's client; Tengen's client can play it"
         return Nothing(reason, only_rating=True)
-    return Assignment(JobKind.SELFPLAY, black=current.id, white=current.id)
+    return Assignment(JobKind.SELFPLAY, black=current.id, white=current.id, games=asker.games)
 
 
-def next_gate(gates: Sequence[OpenGate]) -> OpenGate | None:
+def next_gate(gates: Sequence[OpenGate], asker: Asker) -> OpenGate | None:
     """The gate whose games are played next: one that has begun, else that of the newest candidate.
 
-    None where every game that a gate needs is being played already.
+    None where every game that a gate needs is being played already, or is to be played by others than the asker.
     """
-    wanting = [gate for gate in gates if gate.missing > 0]
+    wanting = [gate for gate in gates if gate.offer(asker) > 0]
     return max(wanting, key=lambda gate: (gate.handed_out > 0, gate.id), default=None)
-
-
-def rating_pair(rated: Sequence[Player], draws: Draws) -> tuple[int, int] | None:
-    """Two networks for a rating game: the one with the fewest games (of those the newest), and a neighbour of it."""
-    if len(rated) < 2:
-        return None
-    first = min(range(len(rated)), key=lambda index: (rated[index].match_games, -index))
-    window = range(max(0, first - RATING_NEIGHBOURS), min(len(rated), first + RATING_NEIGHBOURS + 1))
-    others = [index for index in window if index != first]
-    second = others[int(draws.opponent * len(others))]
-    pair = rated[first].id, rated[second].id
-    return pair if draws.colour < 0.5 else pair[::-1]

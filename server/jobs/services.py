@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import random
+import secrets
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -11,15 +13,17 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from common.wire import TaskRequest
+from common.wire import MAX_TASK_REP_FACTOR, TaskRequest
 from server.accounts.models import Contributor
-from server.errors import GameRefused, NoJob, NoRun, OnlyRatingNow, OutdatedClient, Unavailable
+from server.errors import GameRefused, NoJob, NoRun, OnlyRatingNow, OutdatedClient, TooMany, Unavailable
 from server.gates.services import gate_game_arrived, gate_handed_out, open_gates_lock
 from server.jobs.choice import Asker, Assignment, Draws, Nothing, choose
-from server.jobs.models import Job, JobKind, JobState, JobText
-from server.jobs.selectors import situation_for
+from server.jobs.models import Job, JobKind, JobState, JobText, WantedMatch
+from server.jobs.selectors import open_games, situation_for
 from server.networks.models import Network
-from server.runs.models import Run, RunState
+from server.positions.selectors import position_keys_drawn
+from server.runs.models import Run, RunState, UnprovenGames
+from server.runs.overrides import drawn_overrides, parse_variants
 from server.runs.revisions import parse_revisions, refusal_of
 from server.runs.selectors import current_run
 
@@ -34,7 +38,7 @@ def job_request(*, contributor: Contributor, request: TaskRequest, own_client: b
     """Choose a job for the client and lease it.
 
     Raises:
-        NoRun, Unavailable, OutdatedClient, NoJob, OnlyRatingNow: there is no job, with the reason.
+        NoRun, Unavailable, OutdatedClient, TooMany, NoJob, OnlyRatingNow: there is no job, with the reason.
     """
     now = timezone.now()
     run = _run_with_jobs()
@@ -45,13 +49,50 @@ def job_request(*, contributor: Contributor, request: TaskRequest, own_client: b
             f"this client (revision {request.git_revision or 'not told'!r}) cannot play for the run {run.name}: "
             f"{refusal}. Please update it; the run's page {run.name} names the versions that can"
         )
-    asker = Asker(request.allow_selfplay_task, request.allow_rating_task, own_client=own_client)
+    asker = _asker(run, contributor, request, now, own_client=own_client)
     with transaction.atomic():
         gates = open_gates_lock(run, wait=not asker.allow_selfplay) if asker.allow_rating else []
-        chosen = choose(situation_for(run, gates, now), asker, _draws())
+        chosen = choose(situation_for(run, contributor, gates, now), asker, _draws())
         if isinstance(chosen, Nothing):
             raise (OnlyRatingNow if chosen.only_rating else NoJob)(chosen.reason)
-        return _lease(run, contributor, request, chosen, now)
+        return _lease(run, contributor, request, chosen, now, own_client=own_client)
+
+
+def _asker(run: Run, contributor: Contributor, request: TaskRequest, now: datetime, *, own_client: bool) -> Asker:
+    """What the choice needs to know of a request.
+
+    Raises:
+        NoJob: the run has no jobs for this program.
+        TooMany: the login, or its machine, holds as many games as it may.
+    """
+    if run.unproven_games == UnprovenGames.REFUSE and not own_client:
+        raise NoJob(f"the run {run.name} has jobs for Tengen's own client only, whose games can be proved")
+    games = _wanted_games(run, request, own_client=own_client)
+    held = open_games(contributor, request.machine or "", now)
+    for count, most, who in (
+        (held.of_login, run.most_open_games, "this login"),
+        (held.of_machine, run.most_open_games_of_machine, "this machine"),
+    ):
+        if count + games > most:
+            raise TooMany(
+                f"{who} holds {count} games that have not arrived, and may hold {most} at a time; games that are lost "
+                "are forgotten when their leases end"
+            )
+    return Asker(
+        request.allow_selfplay_task,
+        request.allow_rating_task,
+        own_client=own_client,
+        games=games,
+        may_decide=own_client or run.unproven_games == UnprovenGames.COUNT,
+    )
+
+
+def _wanted_games(run: Run, request: TaskRequest, *, own_client: bool) -> int:
+    """Games for this request: those of the run's `job_seconds` where the client tells its speed and room."""
+    if not own_client or request.games_per_hour is None or request.room is None:
+        return request.task_rep_factor
+    by_speed = round(request.games_per_hour * run.job_seconds / 3600.0)
+    return max(1, min(by_speed, request.room, MAX_TASK_REP_FACTOR))
 
 
 def _run_with_jobs() -> Run:
@@ -64,10 +105,13 @@ def _run_with_jobs() -> Run:
 
 
 def _draws() -> Draws:
-    return Draws(gating=random.random(), rating=random.random(), opponent=random.random(), colour=random.random())
+    return Draws(gating=random.random(), rating=random.random())
 
 
-def _lease(run: Run, contributor: Contributor, request: TaskRequest, chosen: Assignment, now: datetime) -> Job:
+def _lease(
+    run: Run, contributor: Contributor, request: TaskRequest, chosen: Assignment, now: datetime, *, own_client: bool
+) -> Job:
+    seconds = lease_seconds_of(run, chosen.kind)
     job = Job(
         kind=chosen.kind,
         run=run,
@@ -75,15 +119,44 @@ def _lease(run: Run, contributor: Contributor, request: TaskRequest, chosen: Ass
         black_network_id=chosen.black,
         white_network_id=chosen.white,
         gate_id=chosen.gate,
+        match_id=chosen.match,
         text=_text_of(run.selfplay_config if chosen.kind == JobKind.SELFPLAY else run.gating_config),
-        games=request.task_rep_factor,
+        games=chosen.games,
+        seed=secrets.randbits(63) if own_client else None,
+        machine=request.machine or "",
+        start_positions=_positions(run, chosen),
+        overrides=_overrides(run, chosen),
         client_revision=request.git_revision,
-        expires_at=now + timedelta(seconds=run.lease_seconds),
+        expires_at=now + timedelta(seconds=seconds),
     )
     job.save(force_insert=True)
     if chosen.gate is not None:
         gate_handed_out(chosen.gate)
+    if chosen.match is not None:
+        WantedMatch.objects.filter(pk=chosen.match).update(handed_out=F("handed_out") + 1)
     return job
+
+
+def _positions(run: Run, chosen: Assignment) -> list[int]:
+    """Where the first games of a job begin; each game of self-play with the run's probability at some position."""
+    if chosen.kind != JobKind.SELFPLAY or run.start_position_prob == 0.0:
+        return []
+    count = sum(random.random() < run.start_position_prob for _ in range(chosen.games))
+    return position_keys_drawn(run, [random.random() for _ in range(count)])
+
+
+def _overrides(run: Run, chosen: Assignment) -> list[str]:
+    """What is put over the text for each game, if there is anything."""
+    if chosen.kind != JobKind.SELFPLAY or not run.selfplay_overrides:
+        return []
+    variants = parse_variants(run.selfplay_overrides)
+    drawn = [drawn_overrides(variants, random.random()) for _ in range(chosen.games)]
+    return drawn if any(drawn) else []
+
+
+def lease_seconds_of(run: Run, kind: str) -> int:
+    """For how long a job is left to who got it."""
+    return min(run.lease_seconds, run.gate_lease_seconds) if kind == JobKind.GATING else run.lease_seconds
 
 
 def _text_of(config: str) -> JobText:
@@ -92,11 +165,27 @@ def _text_of(config: str) -> JobText:
 
 
 def jobs_expire() -> int:
-    """Mark the jobs whose lease has run out; returns how many. Their missing games were free already."""
-    return Job.objects.filter(state=JobState.LEASED, expires_at__lte=timezone.now()).update(state=JobState.EXPIRED)
+    """Mark the jobs whose lease has run out, and close those that take no games any more; returns how many.
+
+    The missing games of an expired job were free already.
+    """
+    now = timezone.now()
+    expired = Job.objects.filter(state=JobState.LEASED, expires_at__lte=now).update(state=JobState.EXPIRED)
+    late = Job.objects.filter(state=JobState.EXPIRED, expires_at__lte=now - LATE_GAMES)
+    return expired + late.update(state=JobState.CLOSED)
 
 
 # ------------------------------------------------------------------------------------------------------ taking games
+
+
+@dataclass(frozen=True)
+class JobClaim:
+    """What an upload says of its job; KataGo's client says nothing."""
+
+    job_id: str | None = None
+    token: str | None = None
+    number: int | None = None
+    """Which game of the job it is."""
 
 
 def job_for_upload(
@@ -106,7 +195,7 @@ def job_for_upload(
     run: Run,
     black: Network,
     white: Network,
-    job_id: str | None,
+    claim: JobClaim,
 ) -> Job:
     """The job that a game belongs to, locked; inside the caller's transaction.
 
@@ -118,8 +207,10 @@ def job_for_upload(
             long ago.
     """
     earliest = timezone.now() - LATE_GAMES
-    jobs = Job.objects.select_for_update(no_key=True).filter(contributor=contributor, run=run, kind__in=kinds)
-    pair = {black.pk, white.pk}
+    jobs = Job.objects.select_for_update(no_key=True, of=("self",))
+    jobs = jobs.select_related("text", "black_network", "white_network")
+    jobs = jobs.filter(contributor=contributor, run=run, kind__in=kinds)
+    pair, job_id = {black.pk, white.pk}, claim.job_id
     if job_id is not None:
         job = jobs.filter(pk=int(job_id)).first() if job_id.isdecimal() and len(job_id) < 19 else None
         if job is None:
@@ -135,6 +226,8 @@ def job_for_upload(
             raise GameRefused(f"no game of {black.name} and {white.name} is expected from you")
     if job.expires_at <= earliest:
         raise GameRefused(f"job {job.pk} ended more than {LATE_GAMES.days} days ago")
+    if claim.number is not None and claim.number >= job.games:
+        raise GameRefused(f"job {job.pk} has {job.games} games, so none has the number {claim.number}")
     if job.received >= job.games:
         raise GameRefused(f"all {job.games} games of job {job.pk} have arrived already")
     return job
@@ -148,3 +241,5 @@ def job_game_received(job: Job) -> None:
     job.save(update_fields=["received", "state"])
     if job.gate_id is not None:
         gate_game_arrived(job.gate_id)
+    if job.match_id is not None:
+        WantedMatch.objects.filter(pk=job.match_id).update(received=F("received") + 1)

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from server.admin_forms import ChangedFieldsAdmin
 from server.networks.models import Network
 
-EDITABLE = {"training_games_enabled", "rating_games_enabled", "suits_katago_client", "notes"}
+EDITABLE = {"training_games_enabled", "rating_games_enabled", "log_gamma_offset", "notes"}
 
 
 @admin.register(Network)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import IO, Any, Final
 
 from django.core.files.storage import default_storage
@@ -16,7 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.wire import NetworkInfo, format_created_at
-from server.api import model_file_url, network_url, paged, run_url
+from server.api import model_file_url, model_zip_url, network_url, paged, run_url
 from server.errors import NoRun
 from server.networks.models import Network
 from server.networks.selectors import network_by_name, networks
@@ -56,6 +57,11 @@ def network_details(request: Request, network: Network) -> dict[str, Any]:
         "training_rows": network.training_rows,
         "match_games": network.match_games,
         "notes": network.notes,
+        "suits_katago_client": network.suits_katago_client,
+        "katago_fault": network.katago_fault,
+        "model_zip_file": model_zip_url(request, network.name) if network.zip_file else None,
+        "extra_stats": network.extra_stats,
+        "log_gamma_offset": network.log_gamma_offset,
     }
 
 
@@ -104,21 +110,48 @@ def model_file(request: HttpRequest, name: str) -> HttpResponseBase:
 
     Every error has an empty body, since KataGo's client would write it into the file.
     """
+    return _file_of(request, name, _model_of)
+
+
+def model_zip(request: HttpRequest, name: str) -> HttpResponseBase:
+    """The same of a network's training checkpoint, if there is one."""
+    return _file_of(request, name, _zip_of)
+
+
+@dataclass(frozen=True)
+class _StoredFile:
+    name: str
+    size: int
+    tag: str
+
+
+def _model_of(network: Network) -> _StoredFile | None:
+    return None if network.is_random else _StoredFile(network.file, network.file_bytes, network.file_sha256)
+
+
+def _zip_of(network: Network) -> _StoredFile | None:
+    if not network.zip_file:
+        return None
+    return _StoredFile(network.zip_file, default_storage.size(network.zip_file), network.zip_file.rpartition("/")[2])
+
+
+def _file_of(request: HttpRequest, name: str, file_of: Callable[[Network], _StoredFile | None]) -> HttpResponseBase:
     if request.method not in ("GET", "HEAD"):
         return HttpResponse(status=405, headers={"Allow": "GET, HEAD"})
     try:
         network = network_by_name(name)
     except (OperationalError, InterfaceError):
         return HttpResponse(status=503)
-    if network is None or network.is_random:
-        return HttpResponse(status=404)
-    size = network.file_bytes
-    wanted = byte_range(request.headers.get("Range", ""), size)
-    if wanted is None:
-        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
-    start, stop = wanted
     try:
-        file = default_storage.open(network.file, "rb")
+        stored = None if network is None else file_of(network)
+        if stored is None:
+            return HttpResponse(status=404)
+        size = stored.size
+        wanted = byte_range(request.headers.get("Range", ""), size)
+        if wanted is None:
+            return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
+        start, stop = wanted
+        file = default_storage.open(stored.name, "rb")
     except FileNotFoundError:
         return HttpResponse(status=404)
     except Exception:  # each storage has errors of its own; this one is ours, and may pass
@@ -129,7 +162,7 @@ def model_file(request: HttpRequest, name: str) -> HttpResponseBase:
         response.headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
     response.headers["Content-Length"] = str(stop - start)
     response.headers["Accept-Ranges"] = "bytes"
-    response.headers["ETag"] = f'"{network.file_sha256}"'
+    response.headers["ETag"] = f'"{stored.tag}"'
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable, no-transform"
     return response
 

@@ -18,6 +18,7 @@ from server.runs.models import Run
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9]+(-[A-Za-z0-9]+)+$"
 """Letters, digits and hyphens; the first part is the run's name (contribute-protocol.md 14)."""
+MAX_FAULT: Final = 300
 NAME_ALLOWED: Final = (
     "A network's name is the name of its run, a hyphen, and letters (A to Z, a to z), digits and single hyphens."
 )
@@ -52,7 +53,17 @@ class Network(models.Model):
     training_games_enabled = models.BooleanField(default=False)
     rating_games_enabled = models.BooleanField(default=True)
     suits_katago_client = models.BooleanField(
-        default=False, help_text="KataGo's own client may play self-play games with it: it passes the client's canary."
+        default=False, help_text="KataGo's own client may play self-play games with it: it passes that client's test."
+    )
+    katago_fault = models.CharField(
+        max_length=MAX_FAULT, blank=True, default="", db_default="", help_text="Why it does not, if it was found out."
+    )
+    zip_file = models.CharField(
+        max_length=200, blank=True, default="", db_default="", help_text="Name of the training checkpoint's .zip."
+    )
+    extra_stats = models.JSONField(default=dict, db_default={}, blank=True, help_text="What its maker tells of it.")
+    log_gamma_offset = models.FloatField(
+        default=0.0, db_default=0.0, help_text="Added to its strength where the strongest network is chosen."
     )
     notes = models.CharField(max_length=1024, blank=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,12 +13,13 @@ from django.db import transaction
 
 from common.files import sum_of
 from server.errors import InvalidSettings
-from server.networks.models import NAME_PATTERN, Network, NetworkState
+from server.networks.models import MAX_FAULT, NAME_PATTERN, Network, NetworkState
 from server.runs.models import Run
 from server.runs.services import run_add
 from server.storage import NewFiles
 
 SUFFIX: Final = ".bin.gz"
+ZIP_SUFFIX: Final = ".zip"
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class ModelFile:
     """Version of the file's format."""
     sha256: str
     size: int
+    katago_fault: str = ""
+    """Why KataGo's own client would end with it; empty if it passes that client's self-test."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,11 @@ class NewNetwork:
     """Samples that it was trained on."""
     data_rows: int = 0
     """Rows of the run when it was exported."""
-    suits_katago_client: bool = False
+    rating_games_enabled: bool = True
+    zip_file: tuple[Path, str] | None = None
+    """A training checkpoint that goes with it, and its sum."""
+    extra_stats: dict[str, Any] = field(default_factory=dict)
+    log_gamma_offset: float = 0.0
     notes: str = ""
 
 
@@ -118,6 +125,11 @@ def network_register(new: NewNetwork, state: NetworkState, follow: Callable[[Net
     if not re.fullmatch(NAME_PATTERN, name) or not name.startswith(run.name + "-"):
         raise InvalidSettings(f"network name {name!r}: letters, digits and hyphens, beginning with {run.name + '-'!r}")
     with model.path.open("rb") as stream, NewFiles() as files:
+        zip_name = ""
+        if new.zip_file is not None:
+            path, sum_of_zip = new.zip_file
+            with path.open("rb") as archive:
+                zip_name = files.store_file("networks", sum_of_zip, name, File(archive, name=path.name), ZIP_SUFFIX)
         network = Network(
             run=run,
             name=name,
@@ -130,7 +142,12 @@ def network_register(new: NewNetwork, state: NetworkState, follow: Callable[[Net
             train_step=new.train_step,
             data_rows=new.data_rows,
             training_games_enabled=state != NetworkState.CANDIDATE,
-            suits_katago_client=new.suits_katago_client,
+            suits_katago_client=not model.katago_fault,
+            katago_fault=model.katago_fault[:MAX_FAULT],
+            rating_games_enabled=new.rating_games_enabled,
+            zip_file=zip_name,
+            extra_stats=new.extra_stats,
+            log_gamma_offset=new.log_gamma_offset,
             notes=new.notes,
         )
         with transaction.atomic():
@@ -138,3 +155,9 @@ def network_register(new: NewNetwork, state: NetworkState, follow: Callable[[Net
             follow(network)
     network.refresh_from_db()
     return network
+
+
+def network_examined(network: Network, katago_fault: str) -> None:
+    """Keep what was found out about a network: why KataGo's client cannot play with it, or that it can."""
+    found = {"suits_katago_client": not katago_fault, "katago_fault": katago_fault[:MAX_FAULT]}
+    Network.objects.filter(pk=network.pk).update(**found)

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from django.db.models import F, QuerySet
+
+from server.networks.models import Network
 from server.ratings.models import Rating
+from server.runs.models import Run
 
 ELO_PER_LOG_GAMMA: Final = 400.0 / math.log(10.0)
 
@@ -57,3 +61,26 @@ def rating_curve(run_name: str) -> list[RatedNetwork]:
         )
         for rating in ratings
     ]
+
+
+CONFIDENT: Final = 100.0 / ELO_PER_LOG_GAMMA
+"""Largest standard error of a network that is called the strongest, in units of log gamma."""
+
+
+def strongest(run: Run) -> Network | None:
+    """The network whose strength is surely the greatest; None while no network has played enough.
+
+    Of the networks with an error of at most `CONFIDENT`, the one with the greatest lower bound of two standard errors
+    and its offset (contribute-protocol.md 15). The first network, which is the zero, has none.
+    """
+    confident = Rating.objects.filter(run=run, games__gt=0, error__gt=0, error__lte=CONFIDENT)
+    standing = confident.filter(network__rating_games_enabled=True).select_related("network__run")
+    bound = F("log_gamma") - 2.0 * F("error") + F("network__log_gamma_offset")
+    best = standing.order_by(bound.desc()).first()
+    return None if best is None else best.network
+
+
+def elo_list(run_name: str, least_games: int) -> QuerySet[Rating]:
+    """The ratings of a run's networks that have played so many games, with the networks, in the order of creation."""
+    found = Rating.objects.filter(run__name=run_name, games__gte=least_games)
+    return found.select_related("network").order_by("network_id")

@@ -11,7 +11,7 @@ from server.admin_forms import ChangedFieldsAdmin, ShownForm, changed_fields
 from server.runs.checks import CHECKS, SettingsCheck
 from server.runs.models import Run, RunTotals
 from server.runs.revisions import parse_revisions
-from server.runs.services import CONFIG_FIELDS, config_faults, run_save, unknown_keys
+from server.runs.services import CONFIG_FIELDS, config_faults, override_faults, run_save, unknown_keys
 
 
 class RunForm(ShownForm):
@@ -40,6 +40,9 @@ class RunForm(ShownForm):
             parse_revisions(run.client_revisions)
         except ValueError as error:
             self.add_error("client_revisions", str(error))
+        if {"selfplay_config", "selfplay_overrides", "data_board_len", "max_search_threads_allowed"} <= values.keys():
+            for fault in override_faults(run):
+                self.add_error("selfplay_overrides", fault)
         self._check_changes()
         return cleaned
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from common.wire import RunInfo
 from server.api import paged, run_url
 from server.errors import NoRun
-from server.runs.models import Run
+from server.runs.models import Run, RunState
 from server.runs.selectors import current_run, run_by_name, runs
 
 
@@ -33,10 +33,15 @@ def run_details(request: Request, run: Run) -> dict[str, Any]:
     """A run for readers: what clients get, its settings and its totals."""
     current = run.current_network
     return run_info(request, run).to_object() | {
+        "id": run.pk,
+        "status": "Active" if run.state == RunState.ACTIVE else "Inactive",
         "state": run.state,
         "created_at": run.created_at,
         "current_network": None if current is None else current.name,
         "architecture": run.architecture,
+        "selfplay_client_config": run.selfplay_config,
+        "rating_client_config": run.gating_config,
+        "git_revision_hash_whitelist": run.client_revisions,
         "selfplay_config": run.selfplay_config,
         "gating_config": run.gating_config,
         "client_revisions": run.client_revisions,
@@ -47,6 +52,13 @@ def run_details(request: Request, run: Run) -> dict[str, Any]:
         "match_games": run.totals.match_games,
         "refused_games": run.totals.refused_games,
     }
+
+
+_STATES: Final = {
+    "inactive": [RunState.PAUSED, RunState.CLOSED],
+    **{state.value: [state] for state in RunState},
+}
+"""By what ``?status=`` asks for: katago-server's two words, and ours."""
 
 
 class CurrentRunApi(APIView):
@@ -66,8 +78,11 @@ class RunListApi(APIView):
 
     @extend_schema(operation_id="run_list", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:
-        """Answer a page of runs, newest first."""
-        return paged(request, self, runs(), lambda run: run_details(request, run))
+        """Answer a page of runs, newest first; ``?status=`` keeps those that are active, or are not."""
+        found, status = runs(), request.query_params.get("status")
+        if status is not None:
+            found = found.filter(state__in=_STATES.get(status.lower(), []))
+        return paged(request, self, found, lambda run: run_details(request, run))
 
 
 class RunApi(APIView):

@@ -22,7 +22,11 @@ NAME_PATTERN: Final = r"^[A-Za-z0-9]{1,16}$"
 """contribute-protocol.md 3: networks' names begin with it, so it has no hyphen."""
 NAME_ALLOWED: Final = "A run's name is 1 to 16 letters (A to Z, a to z) and digits, without blanks or other signs."
 
-MOST: Final = {"lease_seconds": MAX_LEASE_SECONDS, "max_search_threads_allowed": MAX_SEARCH_THREADS}
+MOST: Final = {
+    "lease_seconds": MAX_LEASE_SECONDS,
+    "gate_lease_seconds": MAX_LEASE_SECONDS,
+    "max_search_threads_allowed": MAX_SEARCH_THREADS,
+}
 """What the protocol can say; beyond it no client would get a task."""
 
 SHARE: Final = (MinValueValidator(0.0), MaxValueValidator(1.0))
@@ -38,6 +42,14 @@ class RunState(models.TextChoices):
     ACTIVE = "active", "active"
     PAUSED = "paused", "paused: no jobs are given; games of earlier jobs are taken"
     CLOSED = "closed", "closed: no jobs, no games"
+
+
+class UnprovenGames(models.TextChoices):
+    """What games are worth that come without the token of their job; KataGo's client never sends one."""
+
+    COUNT = "count", "count as all others"
+    TRAIN = "train", "count for training; matches between networks are decided without them"
+    REFUSE = "refuse", "refused; only Tengen's own client gets jobs"
 
 
 class PromotionRule(models.TextChoices):
@@ -85,13 +97,88 @@ class Run(models.Model):
     rating_share = models.FloatField(
         default=RATING_SHARE,
         validators=SHARE,
-        help_text="Share of the other jobs that are rating games, 0 to 1. They go to the networks with the fewest "
-        "games; without them seed and random network are hardly played, and strengths have no zero to stand on.",
+        help_text="Share of the other jobs that are rating games, 0 to 1. Without "
+        "them seed and random network are hardly played, and strengths have no zero to stand on.",
+    )
+    pairing_strength = models.FloatField(
+        default=1.0,
+        db_default=1.0,
+        validators=[MinValueValidator(0.0)],
+        help_text="Relative weight, among three, of rating games of networks that may be the strongest.",
+    )
+    pairing_uncertainty = models.FloatField(
+        default=1.0,
+        db_default=1.0,
+        validators=[MinValueValidator(0.0)],
+        help_text="The same of networks whose strength is the least certain.",
+    )
+    pairing_data = models.FloatField(
+        default=1.0,
+        db_default=1.0,
+        validators=[MinValueValidator(0.0)],
+        help_text="The same of networks with the fewest games.",
+    )
+    pairing_variability = models.FloatField(
+        default=1.0,
+        db_default=1.0,
+        validators=[MinValueValidator(0.01)],
+        help_text="How far the opponents of rating games may be in strength; 1 is usual.",
     )
     lease_seconds = models.PositiveIntegerField(
         default=4 * 3600,
         validators=[MinValueValidator(1)],
         help_text="After this time a job's missing games may be given to somebody else.",
+    )
+    gate_lease_seconds = models.PositiveIntegerField(
+        default=3600,
+        db_default=3600,
+        validators=[MinValueValidator(1)],
+        help_text="The same for games of a gate, which all wait for its verdict, if it is shorter.",
+    )
+    job_seconds = models.PositiveIntegerField(
+        default=600,
+        db_default=600,
+        validators=[MinValueValidator(1)],
+        help_text="A client that tells its speed is given so many games as it plays in this time.",
+    )
+    most_open_games = models.PositiveIntegerField(
+        default=32_768,
+        db_default=32_768,
+        validators=[MinValueValidator(1)],
+        help_text="Games that one login may hold under leases. A GPU plays hundreds at once.",
+    )
+    most_open_games_of_machine = models.PositiveIntegerField(
+        default=8_192,
+        db_default=8_192,
+        validators=[MinValueValidator(1)],
+        help_text="The same for one machine of a login, if its client names it.",
+    )
+    gate_login_share = models.FloatField(
+        default=0.34,
+        db_default=0.34,
+        validators=SHARE,
+        help_text="Share of a gate's games that one login may play, above 0, up to 1. While fewer contributors are "
+        "active than that needs, each may play an equal part.",
+    )
+    start_position_prob = models.FloatField(
+        default=0.0,
+        db_default=0.0,
+        validators=SHARE,
+        help_text="Share of games of self-play that begin at a start position, if the run has any.",
+    )
+    selfplay_overrides = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Settings that hold for a share of the games of self-play, a line each: "
+        "'0.1 cpuctExploration=1.2,rootNoiseEnabled=false'. '#' starts a comment.",
+    )
+    unproven_games = models.CharField(
+        max_length=6,
+        choices=UnprovenGames.choices,
+        default=UnprovenGames.COUNT,
+        db_default=UnprovenGames.COUNT.value,
+        help_text="Games without the token that binds login, job, networks and text; KataGo's client sends none.",
     )
 
     promotion_rule = models.CharField(max_length=8, choices=PromotionRule.choices, default=PromotionRule.GATE)
@@ -136,6 +223,27 @@ class Run(models.Model):
             models.CheckConstraint(condition=Q(rating_share__gte=0, rating_share__lte=1), name="run_rating_share"),
             models.CheckConstraint(condition=Q(lease_seconds__gte=1), name="run_lease_seconds"),
             models.CheckConstraint(condition=Q(gate_games__gte=1), name="run_gate_games"),
+            models.CheckConstraint(condition=Q(gate_lease_seconds__gte=1), name="run_gate_lease_seconds"),
+            models.CheckConstraint(
+                condition=Q(
+                    pairing_strength__gte=0,
+                    pairing_uncertainty__gte=0,
+                    pairing_data__gte=0,
+                    pairing_variability__gte=0.01,
+                ),
+                name="run_pairing",
+            ),
+            models.CheckConstraint(condition=Q(job_seconds__gte=1), name="run_job_seconds"),
+            models.CheckConstraint(
+                condition=Q(most_open_games__gte=1, most_open_games_of_machine__gte=1), name="run_open_games"
+            ),
+            models.CheckConstraint(
+                condition=Q(gate_login_share__gt=0, gate_login_share__lte=1), name="run_gate_login_share"
+            ),
+            models.CheckConstraint(
+                condition=Q(start_position_prob__gte=0, start_position_prob__lte=1), name="run_start_position_prob"
+            ),
+            models.CheckConstraint(condition=Q(unproven_games__in=UnprovenGames.values), name="run_unproven_games"),
             models.CheckConstraint(condition=~Q(next_architecture=F("architecture")), name="run_next_architecture"),
             models.CheckConstraint(condition=Q(gate_required__gte=0, gate_required__lte=1), name="run_gate_required"),
         )
@@ -149,7 +257,7 @@ class Run(models.Model):
         Raises:
             ValidationError: by field.
         """
-        shares = ("gating_share", "rating_share", "gate_required")
+        shares = ("gating_share", "rating_share", "gate_required", "gate_login_share", "start_position_prob")
         wrong = {
             field: "This is no number; give one from 0 to 1."
             for field in shares
@@ -160,6 +268,8 @@ class Run(models.Model):
             for field, most in MOST.items()
             if isinstance(value := getattr(self, field), int) and value > most
         }
+        if self.gate_login_share == 0:
+            wrong["gate_login_share"] = "Nobody could play a gate's games; give a share above 0."
         if self.next_architecture and self.next_architecture == self.architecture:
             wrong["next_architecture"] = "This is the architecture itself; name another, or leave it empty."
         if wrong:

@@ -8,12 +8,13 @@ from typing import Final
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from common.config_text import ConfigError
+from common.config_text import ConfigError, overridden
 from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
 from common.wire import MAX_CONFIG_BYTES
 from server.errors import InvalidSettings
 from server.runs.checks import CHECKS
 from server.runs.models import Run, RunTotals
+from server.runs.overrides import parse_variants
 from server.runs.revisions import parse_revisions
 
 CONFIG_FIELDS: Final = ("selfplay_config", "gating_config")
@@ -61,16 +62,37 @@ def settings_faults(run: Run) -> list[str]:
         parse_revisions(run.client_revisions)
     except ValueError as error:
         faults.append(f"client_revisions: {error}")
+    return faults + [f"selfplay_overrides: {fault}" for fault in override_faults(run)]
+
+
+def override_faults(run: Run) -> list[str]:
+    """What is wrong with the settings that hold for a share of the games; the text itself has `config_faults`."""
+    try:
+        variants = parse_variants(run.selfplay_overrides)
+    except ValueError as error:
+        return [str(error)]
+    faults = []
+    for variant in variants:
+        try:
+            changed = overridden(run.selfplay_config, variant.overrides)
+        except ConfigError:
+            return []  # told of the text
+        found = _faults_of(run, "selfplay_config", changed)
+        found += _unknown_in(run, "selfplay_config", changed)
+        faults += [f"{variant.overrides}: {fault}" for fault in found]
     return faults
 
 
 def config_faults(run: Run, field: str) -> list[str]:
     """What is wrong with the configuration text in ``field``."""
-    text: str = getattr(run, field)
+    return _faults_of(run, field, getattr(run, field))
+
+
+def _faults_of(run: Run, field: str, text: str) -> list[str]:
     if len(text.encode()) > MAX_CONFIG_BYTES:
         return [f"has more than {MAX_CONFIG_BYTES} bytes"]
     try:
-        parsed = _parsed(run, field)
+        parsed = _parsed(run, field, text)
     except ConfigError as error:
         return str(error).splitlines()
     searches = (parsed.search,) if isinstance(parsed, SelfplayConfig) else parsed.bots
@@ -86,12 +108,16 @@ def unknown_keys(run: Run, field: str) -> list[str]:
     Asked where a text is written anew: misspelt, a setting would silently not hold. A text that is broken otherwise has
     `config_faults`.
     """
+    return _unknown_in(run, field, getattr(run, field))
+
+
+def _unknown_in(run: Run, field: str, text: str) -> list[str]:
     try:
-        return list(_parsed(run, field).warnings)
+        return list(_parsed(run, field, text).warnings)
     except ConfigError:
         return []
 
 
-def _parsed(run: Run, field: str) -> SelfplayConfig | MatchConfig:
+def _parsed(run: Run, field: str, text: str) -> SelfplayConfig | MatchConfig:
     parse = parse_selfplay if field == "selfplay_config" else parse_match
-    return parse(getattr(run, field), data_board_len=run.data_board_len)
+    return parse(text, data_board_len=run.data_board_len)

@@ -11,6 +11,7 @@ from typing import Final
 import torch
 
 from common.files import sum_of
+from nets.evaluation.canary import canary_fault
 from nets.files.exchange import module_of
 from nets.files.katago_file import NetFileError, read_net
 from nets.files.records import NetRecord
@@ -34,6 +35,7 @@ def read_model(path: Path) -> ModelFile:
         sha256, size = sum_of(path)
         net = read_net(path)
         is_sound = _puts_out_numbers(net)
+        katago_fault = canary_fault(net) if is_sound else ""
     except (NetFileError, OSError) as error:
         raise InvalidSettings(f"{path} cannot be used as a network: {error}. Fetch or export it again") from error
     except (ValueError, RuntimeError) as error:  # of torch, about shapes or memory
@@ -43,7 +45,7 @@ def read_model(path: Path) -> ModelFile:
             f"{path} cannot be used as a network: it puts out something that is not a number; its training has diverged"
         )
     architecture = f"b{len(net.trunk.blocks)}c{net.trunk.channels}"
-    return ModelFile(path, net.name, architecture, net.version, sha256, size)
+    return ModelFile(path, net.name, architecture, net.version, sha256, size, katago_fault)
 
 
 def _puts_out_numbers(net: NetRecord) -> bool:

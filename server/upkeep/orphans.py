@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Final
 
 from django.core.files.storage import default_storage
+from django.db.models import Q
 from django.utils import timezone
 
 from server.games.models import Game, GameKind
@@ -76,7 +77,8 @@ def _files(folder: str) -> Iterator[str]:
 def _named(folder: str, names: Iterable[str]) -> set[str]:
     """Those of the files that a row names."""
     if folder == "networks":
-        return set(Network.objects.filter(file__in=names).values_list("file", flat=True))
+        named = Network.objects.filter(Q(file__in=names) | Q(zip_file__in=names)).values_list("file", "zip_file")
+        return {name for pair in named for name in pair}
     if folder == "checkpoints":
         pairs = TrainingState.objects.values_list("checkpoint", "previous_checkpoint")
         return {name for pair in pairs for name in pair}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
+from server.web import katago_addresses as katago
 from server.web import views
 
 app_name = "web"
@@ -17,5 +18,18 @@ urlpatterns = [
     path("game/<str:kind>/<str:uid>/", views.game_page, name="game"),
     path("game/<str:kind>/<str:uid>/sgf/", views.game_sgf, name="sgf"),
     path("contributors/", views.contributor_list, name="contributors"),
-    re_path(r"^(?P<path>(?:runs|networks|games|game|contributors|admin)(?:/.*)?(?<!/))$", views.with_slash),
+    path("networks/", katago.of_current_run, {"page": "networks"}, name="networks-now"),
+    path("games/", katago.of_current_run, {"page": "games"}, name="games-now"),
+    re_path(
+        r"^networks/(?P<run_name>[^/]+)/(?P<network>[^/]+)/(?:training|rating)-games/$",
+        katago.of_network,
+        name="network-games",
+    ),
+    path("contributions/", katago.contributions, name="contributions"),
+    path("contributions/<str:run_name>/", katago.contributions, name="contributions-of-run"),
+    re_path(r"^sgfplayer/(?P<kind>training|rating)-games/(?P<key>[0-9]{1,18})/$", katago.player, name="sgfplayer"),
+    re_path(
+        r"^(?P<path>(?:runs|networks|games|game|contributors|contributions|sgfplayer|admin)(?:/.*)?(?<!/))$",
+        views.with_slash,
+    ),
 ]

@@ -45,7 +45,7 @@ def system() -> Iterator[System]:
         patience_s=PATIENCE_S,
     ) as running:
         manage = running.installation.manage
-        manage("add_network", "limit", str(oracle_path(SUITABLE_NET)), "--seed", "--suits-katago-client")
+        manage("add_network", "limit", str(oracle_path(SUITABLE_NET)), "--seed")
         manage("add_network", "limit", str(oracle_path(OTHER_NET)))
         for program in running.installation.server_programs():
             if program.name in SERVER:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import itertools
+from dataclasses import replace
 from pathlib import Path
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from server.games.models import Game
 from server.games.moving import Refusal
 from server.gates.services import candidate_register
 from server.jobs.models import Job
+from server.jobs.tokens import token_of
 from server.networks.models import Network
 from server.networks.services import ModelFile, NewNetwork, run_create, seed_register
 from server.runs.models import Run
@@ -50,12 +53,17 @@ def make_contributor(username: str = "anna") -> Contributor:
     return contributor_create(username=username, password=PASSWORD)[0]
 
 
-def make_network(run: Run, folder: Path, *, is_candidate: bool = True, **settings: Any) -> Network:
+def make_network(
+    run: Run, folder: Path, *, is_candidate: bool = True, suits_katago_client: bool = False, **settings: Any
+) -> Network:
     """A network with a file of some bytes; by default a candidate, which opens its gate."""
     number = next(_numbers)
     name = settings.pop("name", f"{run.name}-s{number}-d{number}")
+    fault = "" if suits_katago_client else "it is too weak"
     register = candidate_register if is_candidate else seed_register
-    return register(NewNetwork(run=run, name=name, model=make_model(folder, number), **settings))
+    return register(
+        NewNetwork(run=run, name=name, model=replace(make_model(folder, number), katago_fault=fault), **settings)
+    )
 
 
 def make_model(folder: Path, number: int = 0) -> ModelFile:
@@ -101,6 +109,16 @@ def new_uid() -> str:
     return f"{next(_numbers):032X}"
 
 
+def sgf_of(form: dict[str, Any]) -> bytes:
+    """A record like `SGF` whose moves, which need not be legal, no other game of this test run has."""
+    number = int(str(form["kg_game_uid"]), 16) % LENGTH**8
+    moves = []
+    for colour in "BWBW":
+        number, place = divmod(number, LENGTH**2)
+        moves.append(f";{colour}[{chr(97 + place % LENGTH)}{chr(97 + place // LENGTH)}]")
+    return SGF.replace(b";B[];W[]", "".join(moves).encode())
+
+
 def game_form(job: Job, **changes: Any) -> dict[str, Any]:
     """Fields of a game of ``job``: Black has the job's black network."""
     base = "http://testserver/api"
@@ -121,6 +139,7 @@ def game_form(job: Job, **changes: Any) -> dict[str, Any]:
         "black_network": f"{base}/networks/{job.black_network.name}/",
         "white_network": f"{base}/networks/{job.white_network.name}/",
         "job_id": str(job.pk),
+        "job_token": token_of(job),
     } | changes
 
 
@@ -144,12 +163,14 @@ def upload(
     contributor: Contributor | None,
     form: dict[str, Any],
     *,
-    sgf: bytes | None = SGF,
+    sgf: bytes | EllipsisType | None = ...,
     rows: bytes | None = None,
     agent: dict[str, str] = OURS,
 ) -> Any:
-    """Upload a game: of self-play if there are ``rows``, else a match game."""
+    """Upload a game: of self-play if there are ``rows``, else a match game; by default with moves of its own."""
     parts = dict(form)
+    if sgf is ...:
+        sgf = sgf_of(form)
     if sgf is not None:
         parts["sgf_file"] = SimpleUploadedFile("game.sgf", sgf, "text/plain")
     if rows is not None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.wire import MAX_BODY_BYTES, ErrorAnswer, ErrorCode
+from common.wire import MAX_BODY_BYTES, PATH_NETWORKS, PATH_START_POSITIONS, ErrorAnswer, ErrorCode
 from server.arrival import MAX_HEAD_BYTES, Arrival, Next, Refusal
 
 
@@ -74,6 +74,27 @@ def test_a_body_above_the_limit_is_refused_by_its_head_with_the_words_that_stop_
 
 def test_the_largest_body_is_waited_for() -> None:
     assert Arrival().add(request(f"content-length: 000{MAX_BODY_BYTES}")) is Next.WAIT
+
+
+def upload(path: str, *headers: str) -> bytes:
+    return "\r\n".join([f"POST {path} HTTP/1.1", "Host: here", *headers, "", ""]).encode("latin-1")
+
+
+@pytest.mark.parametrize("path", [PATH_NETWORKS, PATH_START_POSITIONS, f"{PATH_NETWORKS}?x=1"])
+def test_what_maintainers_bring_is_answered_by_its_head(path: str) -> None:
+    large = f"Content-Length: {100 * MAX_BODY_BYTES}"
+    assert Arrival().add(upload(path, large, "Authorization: Basic x") + b"begun") is Next.ANSWER
+    arrival = Arrival()
+    arrival.add(upload(path, "Connection: keep-alive", large, "Authorization: Basic x") + b"begun")
+    head, _, body = bytes(arrival.data).partition(b"\r\n\r\n")
+    assert head.endswith(b"\r\nConnection: close"), "what is refused unread is not taken for the next request"
+    assert head.count(b"Connection") == 1
+    assert body == b"begun"
+    assert isinstance(Arrival().add(upload(path, large)), Refusal), "without a login it is as any other"
+    assert isinstance(Arrival().add(upload(path + "x/", large, "Authorization: Basic x")), Refusal)
+    assert isinstance(Arrival().add(upload(path, large, "Authorization: x", "Transfer-Encoding: chunked")), Refusal)
+    got = upload(path, large, "Authorization: Basic x").replace(b"POST", b"GET", 1)
+    assert isinstance(Arrival().add(got), Refusal)
 
 
 def chunked(body: bytes, sizes: list[int], trailers: str = "") -> bytes:

@@ -26,7 +26,7 @@ from common import wire
 from server.accounts.models import Contributor
 from server.games.models import Game
 from server.jobs.models import Job
-from tests.server.factories import OURS, PASSWORD, SGF, ask, game_form, make_contributor, make_run, npz_bytes
+from tests.server.factories import OURS, PASSWORD, ask, game_form, make_contributor, make_run, npz_bytes, sgf_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -157,7 +157,7 @@ def fill(spool: Spool, job: Job, url: str) -> list[str]:
     forms = [game_form(job, num_training_rows="3") for _ in range(GAMES)]
     for form in forms:
         uid = form["kg_game_uid"]
-        files = {"sgf_file": (f"{uid}.sgf", SGF), "training_data_file": (f"{uid}.npz", npz_bytes())}
+        files = {"sgf_file": (f"{uid}.sgf", sgf_of(form)), "training_data_file": (f"{uid}.npz", npz_bytes())}
         spool.add("training", url, form, files)
     return [form["kg_game_uid"] for form in forms]
 

@@ -13,9 +13,9 @@ from django.test import Client
 from django.utils import timezone
 
 from server.accounts.models import Contributor
-from server.games.models import Game, GameState
+from server.games.models import Game, GameState, UploadDay
 from server.gates.models import Gate
-from server.jobs.models import Job
+from server.jobs.models import Job, WantedMatch
 from server.networks.models import Network
 from server.runs.models import Run
 from tests.server.factories import ask, game_form, make_network, upload, upload_training
@@ -35,6 +35,13 @@ BREAKS: dict[str, dict[str, Any]] = {
     "run_lease_seconds": {"lease_seconds": 0},
     "run_gate_games": {"gate_games": 0},
     "run_gate_required": {"gate_required": 2},
+    "run_gate_lease_seconds": {"gate_lease_seconds": 0},
+    "run_pairing": {"pairing_strength": -1},
+    "run_job_seconds": {"job_seconds": 0},
+    "run_open_games": {"most_open_games": 0},
+    "run_gate_login_share": {"gate_login_share": 0},
+    "run_start_position_prob": {"start_position_prob": 1.1},
+    "run_unproven_games": {"unproven_games": "tea"},
     "run_next_architecture": {"next_architecture": "b2c32"},
     # networks
     "network_name": {"name": "seven"},
@@ -59,7 +66,8 @@ BREAKS: dict[str, dict[str, Any]] = {
 }
 ELSEWHERE = {
     "network_name_any_case", "gate_two_networks", "gate_one_open_per_candidate",
-    "job_networks", "game_uid", "game_number", "game_two_networks",
+    "job_networks", "game_uid", "game_number", "game_of_job_once", "game_content", "game_two_networks",
+    "uploadday_once", "wantedmatch_two_networks", "wantedmatch_games",
 }  # fmt: skip
 
 
@@ -120,6 +128,13 @@ def test_pairs_and_uniqueness(client: Client, anna: Contributor, world: dict[str
     breaks("gate_one_open_per_candidate", copy(gate))
     breaks("job_networks", update(match, white_network=match.black_network))
     breaks("game_uid", copy(game))
+    update(game, job_number=0)()
+    breaks("game_of_job_once", copy(game, uid="1" * 32, job_number=0))
+    breaks("game_content", copy(game, uid="2" * 32, job_number=None))
+    breaks("uploadday_once", copy(UploadDay.objects.get()))
+    wanted = WantedMatch.objects.create(run_id=run.pk, first=candidate, second_id=random.pk, games=2)
+    breaks("wantedmatch_two_networks", update(wanted, second=candidate))
+    breaks("wantedmatch_games", update(wanted, games=0))
     breaks("game_two_networks", update(rated, white_network=rated.black_network))
     counted = {"state": GameState.COUNTED, "judged_at": timezone.now(), "number": 5, "last_row": 3}
     update(game, **counted)()

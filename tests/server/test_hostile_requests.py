@@ -21,7 +21,7 @@ from server.accounts.models import Contributor
 from server.games.models import Game
 from server.jobs.models import Job
 from server.runs.models import Run
-from tests.server.factories import SGF, ask, game_form, login, make_network, new_uid, npz_bytes
+from tests.server.factories import SGF, ask, game_form, login, make_network, new_uid, npz_bytes, sgf_of
 
 pytestmark = pytest.mark.django_db
 
@@ -137,7 +137,10 @@ def send(anna: Contributor) -> Send:
 
 def fresh(parts: dict[str, bytes | str]) -> dict[str, bytes | str]:
     """The same as a new game."""
-    return parts | ({"kg_game_uid": new_uid()} if "kg_game_uid" in parts else {})
+    if "kg_game_uid" not in parts:
+        return parts
+    named = parts | {"kg_game_uid": new_uid()}
+    return named | {"sgf_file": sgf_of(named)}
 
 
 @pytest.mark.parametrize("path", PATHS)

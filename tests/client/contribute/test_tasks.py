@@ -61,6 +61,8 @@ class Asking:
             wishes=wishes,
             instance_id="A" * 16,
             rep_factor=4,
+            machine="ABC",
+            games_per_hour=lambda: None,
             only_rating=False,
             backoff=Backoff(random.Random(1)),
             report=self.lines.append,
@@ -166,3 +168,19 @@ def test_a_login_that_is_refused_ends_the_asking(tmp_path: Path) -> None:
     asking = Asking(tmp_path, refusal(403, "stop", "the run is closed"))
     assert asking.fetcher.step() is Outcome.FAILED
     assert asking.reasons == ["the run is closed (status 403)"]
+
+
+def test_a_task_of_ours_says_how_many_games_by_which_seed(tmp_path: Path) -> None:
+    ours = {"games": 2, "seed": 12345, "job_token": "abc", "job_id": "7"}
+    asking = Asking(tmp_path, (200, TASK | ours, {}), (200, RUN, {}), (200, TASK, {}))
+    asking.fetcher.games_per_hour = lambda: 90.5
+    assert asking.fetcher.step() is Outcome.WORKED
+    assert asking.fetcher.step() is Outcome.WORKED
+    first, second = asking.jobs
+    assert (first.games, first.seed, first.task.job_token) == (2, 12345, "abc")
+    assert second.games == 2, "what is left of the wish"
+    assert second.seed != 12345
+    body = asking.transport.requests[0].body
+    assert isinstance(body, bytes)
+    for name, value in (("machine", "ABC"), ("room", "4"), ("games_per_hour", "90.5"), ("task_rep_factor", "4")):
+        assert f'name="{name}"\r\n\r\n{value}\r\n'.encode() in body

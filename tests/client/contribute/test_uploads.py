@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from client.contribute.job_orders import orders_of
+from client.contribute.job_orders import JobOrder, orders_of
 from client.contribute.uploads import UPLOAD_KINDS, upload_parts
 from client.games.kinds import KINDS
 from common.rows import read_npz
@@ -19,7 +19,8 @@ def test_a_game_of_self_play_goes_with_its_rows() -> None:
     job = selfplay_job(selfplay_text(), 3)
     game = next(game for game in play(orders_of(job)) if game.rows is not None)
     assert game.rows is not None
-    fields, files = upload_parts(game, job)
+    assert isinstance(game.order, JobOrder)
+    fields, files = upload_parts(game, game.order)
     uid = game.facts.uid
     assert fields["kg_game_uid"] == uid
     assert int(fields["num_training_rows"]) == game.rows.count
@@ -37,7 +38,8 @@ def test_a_game_of_self_play_goes_with_its_rows() -> None:
 def test_a_game_of_a_match_says_who_had_which_colour() -> None:
     job = rating_job(match_text(), 2)
     for game in play(orders_of(job)):
-        fields, files = upload_parts(game, job)
+        assert isinstance(game.order, JobOrder)
+        fields, files = upload_parts(game, game.order)
         assert fields["black_network"] == f"http://a/{game.order.black.name}/"
         assert fields["white_network"] == f"http://a/{game.order.white.name}/"
         assert fields["extra_metadata"] == "{}"
@@ -50,8 +52,10 @@ def test_a_game_of_a_match_says_who_had_which_colour() -> None:
 def test_who_has_more_playouts_is_told_with_the_position(doublings: float, favoured: str) -> None:
     job = selfplay_job(selfplay_text(cheapSearchProb=0), 1, start_poses=[POSITION])
     (game,) = play(orders_of(job))
+    assert isinstance(game.order, JobOrder)
+    order = game.order
     game = replace(game, facts=replace(game.facts, white_doublings=doublings))
-    extra = json.loads(upload_parts(game, job)[0]["extra_metadata"])
+    extra = json.loads(upload_parts(game, order)[0]["extra_metadata"])
     assert (extra["playout_doubling_advantage"], extra["playout_doubling_advantage_pla"]) == (abs(doublings), favoured)
     assert extra["pos_metadata"] == "book"
 

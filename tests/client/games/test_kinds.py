@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from client.contribute import task_kinds
-from client.contribute.job_orders import orders_of
+from client.contribute.job_orders import JobOrder, orders_of
 from client.contribute.task_kinds import TaskKind
 from client.contribute.uploads import upload_parts
 from client.games.finish import finish_match
@@ -100,7 +100,8 @@ def test_another_kind_is_a_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     games = play(orders_of(job))
     check(games)
     for game in games:
-        fields, _ = upload_parts(game, job)
+        assert isinstance(game.order, JobOrder)
+        fields, _ = upload_parts(game, game.order)
         assert fields["game_length"] == str(MOVES)
         assert fields["winner"] == "0"
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from client.games.position_files import read_sources, without_files
-from client.games.start_positions import PositionError, check_position
 from common import wire
 from common.config_text import ConfigError
 from common.parameters import parse_selfplay
+from common.position_checks import PositionError, check_position
 from tests.client.games.games import selfplay_text
 
 POSITION: dict[str, Any] = {

@@ -21,7 +21,7 @@ from server.games.models import Game, GameState
 from server.games.moving import Refusal
 from server.jobs.models import Job
 from server.runs.models import Run
-from tests.server.factories import FAULT, SGF, accept, ask, game_form, refuse, upload_training
+from tests.server.factories import FAULT, accept, ask, game_form, refuse, sgf_of, upload_training
 from tests.server.games.counts import counts
 
 pytestmark = pytest.mark.django_db
@@ -114,8 +114,10 @@ def test_an_sgf_with_a_nul_is_refused_alone(client: Client, anna: Contributor, r
     from server.games.tasks import audit_pending
 
     job = Job.objects.get(pk=ask(client, anna).json()["job_id"])
-    for sgf in (SGF, SGF.replace(b"PB[x]", f"PB[{name}]".encode()), SGF):
-        assert upload_training(client, anna, game_form(job), sgf=sgf).status_code == 201
+    for player in ("x", name, "x"):
+        form = game_form(job)
+        sgf = sgf_of(form).replace(b"PB[x]", f"PB[{player}]".encode())
+        assert upload_training(client, anna, form, sgf=sgf).status_code == 201
     assert audit_pending() == 3
     reasons = [game.reason_code for game in Game.objects.all()]
     assert not Game.objects.filter(state=GameState.RECEIVED).exists()

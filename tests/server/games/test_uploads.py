@@ -63,7 +63,7 @@ def assert_dropped(answer: Any, text: str) -> None:
 
 def test_a_training_game_is_stored_by_content(client: Client, anna: Contributor, job: Job) -> None:
     form = game_form(job)
-    answer = upload_training(client, anna, form)
+    answer = upload_training(client, anna, form, sgf=SGF)
     assert answer.status_code == 201
     assert wire.UploadAnswer.from_json(answer.content).kg_game_uid == form["kg_game_uid"]
     game = Game.objects.get()

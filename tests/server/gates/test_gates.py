@@ -90,7 +90,12 @@ def test_games_after_the_verdict_count_for_ratings_only(
 ) -> None:
     Run.objects.update(gate_games=4)
     make_network(run, tmp_path)
-    play_match(client, anna, "oooocc")
+    late = Job.objects.get(pk=ask(client, anna).json()["job_id"])
+    Job.objects.update(expires_at=timezone.now() - timedelta(seconds=1))  # so its games are given to others
+    play_match(client, anna, "oooo")
+    candidate = "B" if late.black_network.state == NetworkState.CANDIDATE else "W"
+    for _ in range(2):
+        assert upload(client, anna, game_form(late, winner=candidate)).status_code == 201
     games_audit(accept, limit=3)
     gate = Gate.objects.get()
     assert (gate.state, gate.played, gate.half_points) == (GateState.FAILED, 3, 0)

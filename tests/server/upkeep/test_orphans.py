@@ -25,13 +25,13 @@ from server.training.models import TrainingState
 from server.upkeep.orphans import SAFE_AGE
 from server.upkeep.tasks import sweep_orphans
 from tests.server.factories import (
-    SGF,
     ask,
     game_form,
     make_contributor,
     make_network,
     make_run,
     new_uid,
+    sgf_of,
     upload_training,
 )
 
@@ -91,7 +91,7 @@ def test_a_row_that_is_refused_takes_its_files_along(
         patch.setattr(Game, "save", refuse)
         assert upload_training(client, anna, form | {"kg_game_uid": new_uid()}).status_code == 400
     assert files(settings) == kept
-    assert load(Game.objects.get().sgf_file) == SGF, "the same content of another game is a file of its own"
+    assert load(Game.objects.get().sgf_file) == sgf_of(form)
 
 
 def test_a_network_that_is_refused_takes_its_file_along(

@@ -32,9 +32,6 @@ class Command(BaseCommand):
         parser.add_argument("--parent", help="name of the network that it was trained from")
         parser.add_argument("--train-step", type=whole(0, MAX_COUNT), default=0, help="samples that it was trained on")
         parser.add_argument("--data-rows", type=whole(0, MAX_COUNT), default=0, help="rows that there were then")
-        parser.add_argument(
-            "--suits-katago-client", action="store_true", help="it passes the self-test of KataGo's own client"
-        )
         parser.add_argument("--notes", default="")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -52,13 +49,14 @@ class Command(BaseCommand):
                 parent=None if options["parent"] is None else network_by_name(options["parent"]),
                 train_step=options["train_step"],
                 data_rows=options["data_rows"],
-                suits_katago_client=options["suits_katago_client"],
                 notes=options["notes"],
             )
             network = seed_register(new) if options["seed"] else candidate_register(new)
         except (InvalidSettings, Unavailable) as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"network {network.name} ({model.architecture}): {network.get_state_display()}")
+        fault = model.katago_fault
+        self.stdout.write("KataGo's client may play with it" if not fault else f"for Tengen's client only: {fault}")
 
 
 def _name(run: str, path: Path) -> str:
