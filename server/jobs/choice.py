@@ -77,7 +77,7 @@ class Situation:
     current: Player | None
     gates: Sequence[OpenGate]
     rated: Sequence[Player]
-    """Networks that may play rating games, in the order of creation."""
+    """Networks that may play rating games, in the order of creation; at least those that `rating_pair` looks at."""
 
 
 @dataclass(frozen=True)

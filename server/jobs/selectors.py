@@ -7,10 +7,10 @@ from datetime import datetime
 from django.db.models import F, Max, Sum
 
 from server.gates.models import Gate
-from server.jobs.choice import OpenGate, Player, Situation
+from server.jobs.choice import RATING_NEIGHBOURS, OpenGate, Player, Situation
 from server.jobs.models import Job, JobKind, JobState, JobText
 from server.networks.models import Network
-from server.networks.selectors import rated_networks
+from server.networks.selectors import least_played
 from server.runs.models import Run
 
 
@@ -34,7 +34,7 @@ def situation_for(run: Run, gates: list[Gate], now: datetime) -> Situation:
             )
             for gate in gates
         ],
-        rated=[_player(network) for network in rated_networks(run)],
+        rated=[_player(network) for network in least_played(run, RATING_NEIGHBOURS)],
     )
 
 
