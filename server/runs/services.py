@@ -13,7 +13,7 @@ from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_se
 from common.wire import MAX_CONFIG_BYTES
 from server.errors import InvalidSettings
 from server.runs.checks import CHECKS
-from server.runs.models import Run, RunTotals
+from server.runs.models import Run, RunState, RunTotals
 from server.runs.revisions import parse_revisions
 
 CONFIG_FIELDS: Final = ("selfplay_config", "gating_config")
@@ -95,3 +95,9 @@ def unknown_keys(run: Run, field: str) -> list[str]:
 def _parsed(run: Run, field: str) -> SelfplayConfig | MatchConfig:
     parse = parse_selfplay if field == "selfplay_config" else parse_match
     return parse(getattr(run, field), data_board_len=run.data_board_len)
+
+
+def run_set_state(run: Run, state: RunState) -> None:
+    """Let a run go on, pause, or end. Nothing else of it is written."""
+    run.state = state
+    run.save(update_fields=["state"])
