@@ -45,10 +45,11 @@ def exclusion_make(exclusion: Exclusion) -> Exclusion:
         InvalidSettings: what it says does not fit its kind, or its network is the current one of a run.
     """
     exclusion_check(exclusion)
+    arrived = Game.objects.all()
     if exclusion.since is not None:
-        arrived = Game.objects.filter(received_at__gte=exclusion.since)
-        first = arrived.aggregate(first=Min("pk"))["first"]
-        exclusion.looked_at = (first or Game.objects.aggregate(last=Max("pk"))["last"] or 1) - 1
+        arrived = arrived.filter(received_at__gte=exclusion.since)
+    first = arrived.aggregate(first=Min("pk"))["first"]
+    exclusion.looked_at = (first or Game.objects.aggregate(last=Max("pk"))["last"] or 1) - 1
     with transaction.atomic():
         exclusion.save(force_insert=True)
         _allow(exclusion, allowed=False)
@@ -78,10 +79,10 @@ def exclusions_go_on(keep_on: Callable[[], bool] = lambda: True) -> int:
     for key in Exclusion.objects.filter(is_done=False).order_by("pk").values_list("pk", flat=True):
         while keep_on():
             exclusion = Exclusion.objects.select_related("contributor", "network").get(pk=key)
-            step = _take_out(exclusion) if exclusion.lifted_at is None else _put_back(exclusion)
-            if step is None:
-                break
+            step, is_more = _take_out(exclusion) if exclusion.lifted_at is None else _put_back(exclusion)
             moved += step
+            if not is_more:
+                break
     return moved
 
 
@@ -158,11 +159,11 @@ def _matching(exclusion: Exclusion) -> Q:
     return found
 
 
-def _take_out(exclusion: Exclusion) -> int | None:
-    """Look at the next games; how many were taken out, None where there is nothing to look at now."""
+def _take_out(exclusion: Exclusion) -> tuple[int, bool]:
+    """Look at the next games; how many were taken out, and whether there are more to look at now."""
     first, newest = exclusion.looked_at + 1, Game.objects.aggregate(last=Max("pk"))["last"] or 0
     if newest < first:
-        return None
+        return 0, False
     last = min(newest, exclusion.looked_at + STEP)
     span = Game.objects.filter(pk__range=(first, last))
     refusal = Refusal(EXCLUDED_CODE, exclusion.reason)
@@ -178,7 +179,7 @@ def _take_out(exclusion: Exclusion) -> int | None:
         and Game.objects.filter(pk=last, received_at__gte=exclusion.until + SETTLED).exists()
     )
     Exclusion.objects.filter(pk=exclusion.pk, lifted_at=None).update(looked_at=looked_at, is_done=is_over)
-    return None if young is not None or is_over else moved
+    return moved, young is None and not is_over
 
 
 def _refuse(keys: Sequence[int], state: GameState, refusal: Refusal, exclusion: Exclusion) -> int:
@@ -189,13 +190,13 @@ def _refuse(keys: Sequence[int], state: GameState, refusal: Refusal, exclusion: 
     return len(games)
 
 
-def _put_back(exclusion: Exclusion) -> int | None:
-    """Put the next games back; how many, None where none is left."""
+def _put_back(exclusion: Exclusion) -> tuple[int, bool]:
+    """Put the next games back; how many, and whether there may be more."""
     taken = Game.objects.filter(exclusion=exclusion).order_by("pk")
     keys = list(taken.values_list("pk", flat=True)[:AT_ONCE])
     if not keys:
         Exclusion.objects.filter(pk=exclusion.pk).update(is_done=True)
-        return None
+        return 0, False
     for other in Exclusion.objects.filter(lifted_at=None).order_by("pk"):
         theirs = Game.objects.filter(_matching(other), pk__in=keys).values_list("pk", flat=True)
         still_out = list(theirs)
@@ -210,4 +211,4 @@ def _put_back(exclusion: Exclusion) -> int | None:
         Game.objects.filter(pk__in=keys).update(exclusion=None)
     if any(change.to == GameState.RECEIVED for change in back):
         AUDIT.send()
-    return len(back)
+    return len(back), True
