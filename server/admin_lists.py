@@ -22,7 +22,7 @@ class KeyChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         """Read the page; what Django would count is told as if the page were all there is."""
         self.key_page = key_page([self.queryset], getattr(request, _CURSOR), self.list_per_page)
-        self.result_list = self.key_page.object_list  # type: ignore[assignment]  # Django itself has lists here too
+        self.result_list = self.key_page.object_list
         self.result_count = self.full_result_count = len(self.result_list)
         self.show_full_result_count = False
         self.show_admin_actions = True

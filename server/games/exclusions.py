@@ -122,7 +122,7 @@ def exclusion_check(exclusion: Exclusion) -> None:
 
 def _knows_machines() -> bool:
     job = Game._meta.get_field("job").related_model
-    return any(field.name == "machine" for field in job._meta.fields)  # type: ignore[union-attr]
+    return any(field.name == "machine" for field in job._meta.fields)
 
 
 def _allow(exclusion: Exclusion, *, allowed: bool) -> None:

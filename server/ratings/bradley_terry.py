@@ -4,8 +4,8 @@ Pure arithmetic over arrays; knows nothing of the database. The model (spec cont
 j with probability 1 / (1 + exp(r_j - r_i)), a draw counts half a win for each, and every network but the first has
 `VIRTUAL_DRAWS` draws with its parent as a prior. The first network is the zero of the scale.
 
-The log posterior is concave, so there is one optimum, and Newton's method finds it from anywhere; from the strengths of
-before it takes two or three steps where a few games are new.
+The log posterior is concave, so there is one optimum, and Newton's method finds it from anywhere. From the strengths of
+before, where a few games are new, a few steps with one factored matrix lead there, since it hardly changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from server.ratings.factors import Floats, Ints, factored
+from server.ratings.factors import Factor, Floats, Ints, factored, sums
 
 VIRTUAL_DRAWS: Final = 4.0
 MAX_NEWTON_STEPS: Final = 200
@@ -25,6 +25,10 @@ TOLERANCE: Final = 1e-9
 """Of the last Newton step, in units of log gamma; what is left after it is about its square."""
 MAX_STEP: Final = 2.0
 """Longest Newton step: far from the optimum the quadratic model overshoots."""
+KEPT_WHILE: Final = 0.03
+"""A matrix that was factored some steps ago is used while it makes each step at least so much shorter than the last."""
+ROUNDING: Final = 1e-6
+"""Strengths that moved by no more than this have the same errors, to as many digits."""
 NO_PARENT: Final = -1
 
 
@@ -70,19 +74,33 @@ def strengths(parents: Ints, pairs: Pairs, start: Floats | None = None) -> Stren
     pairs = _summed(_with_priors(parents, pairs))
     rating = np.zeros(count) if start is None else start - start[0]
     posterior = _log_posterior(pairs, rating)
+    factor, factored_at, longest = _factored(pairs, count, rating), rating, math.inf
     for _ in range(MAX_NEWTON_STEPS):
-        win = 1.0 / (1.0 + np.exp(np.clip(rating[pairs.second] - rating[pairs.first], -700, 700)))
-        missing = pairs.points - pairs.games * win
-        gradient = np.bincount(pairs.first, missing, count) - np.bincount(pairs.second, missing, count)
-        factor = factored(count, pairs.first, pairs.second, _weight(pairs, win))
+        missing = pairs.points - pairs.games * _win(pairs, rating)
+        gradient = sums(pairs.first, missing, count) - sums(pairs.second, missing, count)
         step = np.concatenate([[0.0], factor.solve(gradient[1:])])
-        longest = float(np.abs(step).max())
+        before, longest = longest, float(np.abs(step).max())
         step *= min(1.0, MAX_STEP / longest) if longest > 0 else 1.0
         rating, posterior = _stepped(pairs, rating, step, posterior)
         if longest < TOLERANCE:
             break
+        if longest > before * KEPT_WHILE:
+            factor, factored_at = _factored(pairs, count, rating), rating
+    if np.abs(rating - factored_at).max() > ROUNDING:
+        factor = _factored(pairs, count, rating)
     error = np.concatenate([[0.0], np.sqrt(factor.inverse_diagonal())])
     return Strengths(rating, error)
+
+
+def _factored(pairs: Pairs, count: int, rating: Floats) -> Factor:
+    """The negative Hessian of the log posterior at ``rating``, without the fixed first network."""
+    return factored(count, pairs.first, pairs.second, _weight(pairs, _win(pairs, rating)))
+
+
+def _win(pairs: Pairs, rating: Floats) -> Floats:
+    """Expected points of the first per game of each pairing."""
+    win: Floats = 1.0 / (1.0 + np.exp(np.clip(rating[pairs.second] - rating[pairs.first], -700, 700)))
+    return win
 
 
 def expected_score(log_gamma: float, opponent_log_gamma: float) -> float:
@@ -144,6 +162,6 @@ def _summed(pairs: Pairs) -> Pairs:
     points = np.where(turned, pairs.games - pairs.points, pairs.points)
     width = int(first.max()) + 1
     keys, line_of = np.unique(first * width + second, return_inverse=True)
-    games = np.bincount(line_of, pairs.games)
+    games = sums(line_of, pairs.games, len(keys))
     played = games > 0
-    return Pairs(keys[played] // width, keys[played] % width, np.bincount(line_of, points)[played], games[played])
+    return Pairs(keys[played] // width, keys[played] % width, sums(line_of, points, len(keys))[played], games[played])

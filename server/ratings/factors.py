@@ -1,9 +1,11 @@
 """Symmetric positive definite systems over a graph: solved, and the diagonal of their inverse.
 
 The matrix of a graph whose node 0 is fixed: over the other nodes, each edge of weight w adds w to the diagonal at both
-its ends and -w beside it. Small or crowded graphs are factored as dense matrices. The others keep their zeros: L D Lᵀ
-by SuperLU in an order of least fill, and of the inverse only those entries are computed that the diagonal needs
-(Takahashi, Fagan & Chin 1973: the entries of the inverse where L has some follow from those of later columns).
+its ends and -w beside it. Small graphs, and those whose factor would have few zeros, are factored as dense matrices:
+where anybody plays anybody, ten opponents each are enough for that. The others, where networks play those that came
+soon before them, keep their zeros: L D Lᵀ by SuperLU in an order of least fill, and of the inverse only those entries
+are computed that the diagonal needs (Takahashi, Fagan & Chin 1973: the entries of the inverse where L has some follow
+from those of later columns).
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse  # type: ignore[import-untyped]
+from scipy.sparse.csgraph import reverse_cuthill_mckee  # type: ignore[import-untyped]
 from scipy.sparse.linalg import splu  # type: ignore[import-untyped]
 
 DENSE_UP_TO: Final = 256
 """Nodes up to which a dense matrix is the faster one, whatever it holds."""
-CROWDED: Final = 1 / 12
-"""Share of the pairs of nodes that have an edge, from which on little is left to be saved."""
+CROWDED: Final = 0.15
+"""Share of the entries of a factor that are not zero, from which on a dense one is the faster, by estimate."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -40,10 +43,10 @@ def factored(nodes: int, first: Ints, second: Ints, weight: Floats) -> Factor:
     ``first`` and ``second`` are the ends of its edges, each pair at most once.
     """
     size = nodes - 1
-    diagonal = np.bincount(first, weight, nodes) + np.bincount(second, weight, nodes)
+    diagonal = sums(first, weight, nodes) + sums(second, weight, nodes)
     inner = (first > 0) & (second > 0)
     rows, columns, beside = first[inner] - 1, second[inner] - 1, -weight[inner]
-    if size <= DENSE_UP_TO or len(rows) > CROWDED * size * size / 2:
+    if size <= DENSE_UP_TO or _filled(size, rows, columns) > CROWDED:
         matrix = np.zeros((size, size))
         matrix[np.maximum(rows, columns), np.minimum(rows, columns)] = beside
         np.fill_diagonal(matrix, diagonal[1:])
@@ -57,6 +60,23 @@ def factored(nodes: int, first: Ints, second: Ints, weight: Floats) -> Factor:
         shape=(size, size),
     )
     return _Sparse(matrix)
+
+
+def sums(places: Ints, values: Floats, count: int) -> Floats:
+    """What falls on each of ``count`` places, summed up."""
+    found: Floats = np.bincount(places, values, count).astype(np.float64)
+    return found
+
+
+def _filled(size: int, rows: Ints, columns: Ints) -> float:
+    """Share of the lower triangle that a factor fills at most: what lies within the profile in Cuthill's order."""
+    ones = np.ones(2 * len(rows))
+    graph = sparse.csr_matrix((ones, (np.concatenate([rows, columns]), np.concatenate([columns, rows]))), (size, size))
+    place = np.empty(size, dtype=np.int64)
+    place[reverse_cuthill_mckee(graph, symmetric_mode=True)] = np.arange(size)
+    first = np.arange(size)
+    np.minimum.at(first, np.maximum(place[rows], place[columns]), np.minimum(place[rows], place[columns]))
+    return float((np.arange(size) - first).sum()) / (size * size / 2)
 
 
 class _Dense:

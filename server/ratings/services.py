@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from server.games.selectors import match_scores
 from server.networks.selectors import networks
 from server.ratings.bradley_terry import NO_PARENT, Pairs, strengths
-from server.ratings.factors import Floats, Ints
+from server.ratings.factors import Floats, Ints, sums
 from server.ratings.models import Rating, RatingState
 from server.runs.models import Run, RunTotals
 
@@ -70,7 +70,7 @@ def _pairs(run: Run, keys: Ints) -> tuple[Pairs, Floats]:
     scores = scores[np.isin(scores[:, :2], keys).all(axis=1)]  # not of a network that came a moment ago
     first, second = np.searchsorted(keys, scores[:, 0]), np.searchsorted(keys, scores[:, 1])
     games = scores[:, 2].astype(np.float64)
-    played = np.bincount(first, games, len(keys)) + np.bincount(second, games, len(keys))
+    played = sums(first, games, len(keys)) + sums(second, games, len(keys))
     return Pairs(first, second, scores[:, 3] / 2, games), played
 
 

@@ -55,7 +55,7 @@ def _thinned(net: TrainedNet, column: str, condition: str) -> list[LossPoint]:
 
     A year of metrics is a million rows; each of the chosen ones is looked up by the index.
     """
-    values = {"run": net.run.pk, "architecture": net.architecture, "points": MAX_POINTS}
+    values: dict[str, str | int] = {"run": net.run.pk, "architecture": net.architecture, "points": MAX_POINTS}
     of_net = f"run_id = %(run)s AND architecture = %(architecture)s AND {condition}"
     with connection.cursor() as cursor:
         cursor.execute(

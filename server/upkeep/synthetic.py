@@ -140,8 +140,7 @@ class _Seed:
             self._networks()
             contributors = self._contributors()
             with connection.cursor() as cursor:
-                values = {"step": STEP, "run": self._run.pk, "contributors": contributors}
-                cursor.execute(_TABLE_OF_NETWORKS, values)
+                cursor.execute(_TABLE_OF_NETWORKS, {"step": STEP, "run": self._run.pk, "contributors": contributors})
             self._tell(f"{amounts.networks} networks, {amounts.contributors} contributors")
             first_job = self._jobs()
             self._games(first_job, sgf)
@@ -342,9 +341,10 @@ def _insert(model: type[Model], columns: Mapping[str, str], source: str, values:
     """Write a row of ``model`` for each of ``source``: ``columns`` are expressions, other fields have defaults."""
     expressions, parameters = dict(columns), dict(values)
     for field in model._meta.concrete_fields:
-        if field.column not in expressions and not field.primary_key:
-            parameters[f"default_{field.column}"] = field.get_db_prep_save(field.get_default(), connection)
-            expressions[field.column] = f"%(default_{field.column})s"
+        name = str(field.column)
+        if name not in expressions and not field.primary_key:
+            parameters[f"default_{name}"] = field.get_db_prep_save(field.get_default(), connection)
+            expressions[name] = f"%(default_{name})s"
     unknown = expressions.keys() - {field.column for field in model._meta.concrete_fields}
     assert not unknown, unknown
     names = ", ".join(f'"{name}"' for name in expressions)

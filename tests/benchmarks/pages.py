@@ -1,8 +1,10 @@
 """What pages, lists and requests for jobs cost with a large database.
 
 ``python -m tests.benchmarks.pages [RUN]`` asks the server of the environment (DATABASE_URL and the others), in this
-process and without HTTP, for every page and list of a run: medians, least times and processor time of `TIMES` requests,
-in the order of a circle, so that none is asked twice in a row. The run is one of ``manage.py seed_synthetic``.
+process and without HTTP, for every page and list of a run, `TIMES` times, in the order of a circle, so that none is asked
+twice in a row: medians of the time that passed and of the processor time of this process and of its connection's process
+in the database, which on a busy machine tells more. The run is one of ``manage.py seed_synthetic``; PostgreSQL runs on
+this machine.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 TIMES: Final = 15
@@ -26,27 +29,39 @@ def main(run: str = "big") -> None:
 
     django.setup()
     from django.conf import settings
-    from django.db import connection
+    from django.core.signals import request_finished, request_started
+    from django.db import close_old_connections, connection
 
     settings.ALLOWED_HOSTS = ["*"]
     with connection.cursor() as cursor:
-        cursor.execute("SELECT version()")
-        print(cursor.fetchone()[0].split(",")[0], f"load {os.getloadavg()[0]:.1f}")
+        cursor.execute("SELECT split_part(version(), ' on ', 1), pg_backend_pid()")
+        version, backend = cursor.fetchone()
+        print(f"{version}, load {os.getloadavg()[0]:.1f}")
+    settings.DATABASES["default"]["CONN_MAX_AGE"] = None
+    request_started.disconnect(close_old_connections)
+    request_finished.disconnect(close_old_connections)
     asked = _requests(run)
     walls: dict[str, list[float]] = {name: [] for name in asked}
-    used: dict[str, list[float]] = {name: [] for name in asked}
+    used: dict[str, list[tuple[float, ...]]] = {name: [] for name in asked}
+    ours = Path("/proc/self/schedstat"), Path(f"/proc/{backend}/schedstat")
     for _ in range(TIMES):
         for name, ask in asked.items():
             if sum(walls[name]) < _PATIENCE_S:
-                began, cpu = time.perf_counter(), time.process_time()
+                began, cpu = time.perf_counter(), [_seconds(path) for path in ours]
                 ask()
                 walls[name].append(time.perf_counter() - began)
-                used[name].append(time.process_time() - cpu)
-    print("| | median | least | CPU of the web process |\n|---|---|---|---|")
+                used[name].append(tuple(_seconds(path) - before for path, before in zip(ours, cpu, strict=True)))
+    print("| | processor time | of it in the database | passed | least |\n|---|---|---|---|---|")
     for name in asked:
-        times = (statistics.median(walls[name]), min(walls[name]), statistics.median(used[name]))
-        print("| " + " | ".join([name, *(f"{1000 * seconds:,.1f} ms" for seconds in times)]) + " |")
+        both, database = statistics.median(map(sum, used[name])), statistics.median(there for _, there in used[name])
+        times = (both, database, statistics.median(walls[name]), min(walls[name]))
+        print("| " + " | ".join([name, *(f"{1000 * seconds:,.1f} ms" for seconds in times)]) + " |", flush=True)
     print(f"load {os.getloadavg()[0]:.1f}")
+
+
+def _seconds(schedstat: Path) -> float:
+    """Processor time of a process so far."""
+    return int(schedstat.read_text().split()[0]) / 1e9
 
 
 def _requests(run: str) -> dict[str, Callable[[], object]]:
@@ -58,7 +73,7 @@ def _requests(run: str) -> dict[str, Callable[[], object]]:
     from server.networks.models import Network
 
     keys = Game.objects.order_by("pk").values_list("pk", flat=True)
-    middle = (keys.first() + keys.last()) // 2
+    middle = ((keys.first() or 0) + (keys.last() or 0)) // 2
     nets = Network.objects.filter(run__name=run).order_by("pk")
     network, game = nets[nets.count() // 2], Game.objects.get(pk=middle)
     pages = int(Client().get("/api/games/training/").json()["count"]) // 20
@@ -133,7 +148,7 @@ def _getter(client: Any, path: str) -> Callable[[], object]:
     return get
 
 
-def _asker(contributor: Any, **told: bool) -> Callable[[], object]:
+def _asker(contributor: Any, **told: Any) -> Callable[[], object]:
     """A request for a job as the view makes it, rolled back, without the password's check."""
     from django.db import transaction
 

@@ -87,7 +87,8 @@ def test_strengths_predict_the_points_in_any_order(games: list[tuple[int, int, i
 def test_the_beginning_does_not_matter(seed: int, spread: float) -> None:
     rng = np.random.default_rng(seed)
     parents = np.array(line_of_nets(12))
-    lines = [(a, b, rng.integers(0, 31), 30) for a in range(12) for b in rng.choice(12, 3) if a != b]
+    games = [(a, int(b)) for a in range(12) for b in rng.choice(12, 3) if a != b]
+    lines: list[Line] = [(a, b, int(rng.integers(0, 31)), 30) for a, b in games]
     anywhere = strengths(parents, Pairs.of(lines), rng.normal(0, spread, 12))
     found = strengths(parents, Pairs.of(lines))
     np.testing.assert_allclose(anywhere.log_gamma, found.log_gamma, atol=1e-7)
@@ -121,7 +122,7 @@ def test_truth_lies_within_two_errors_as_often_as_it_should() -> None:
 def test_fifty_networks_one_at_a_time_are_the_whole() -> None:
     rng = np.random.default_rng(5)
     parents = np.array(line_of_nets(60))
-    lines: list[Line] = [(a, b, rng.integers(0, 21), 20) for a in range(60) for b in range(max(0, a - 3), a)]
+    lines: list[Line] = [(a, b, int(rng.integers(0, 21)), 20) for a in range(60) for b in range(max(0, a - 3), a)]
     known = strengths(parents[:10], Pairs.of([line for line in lines if max(line[:2]) < 10]))
     for count in range(11, 61):
         start = np.append(known.log_gamma, known.log_gamma[parents[count - 1]])
