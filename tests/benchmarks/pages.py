@@ -1,10 +1,10 @@
 """What pages, lists and requests for jobs cost with a large database.
 
 ``python -m tests.benchmarks.pages [RUN]`` asks the server of the environment (DATABASE_URL and the others), in this
-process and without HTTP, for every page and list of a run, `TIMES` times, in the order of a circle, so that none is asked
-twice in a row: medians of the time that passed and of the processor time of this process and of its connection's process
-in the database, which on a busy machine tells more. The run is one of ``manage.py seed_synthetic``; PostgreSQL runs on
-this machine.
+process and without HTTP, for every page and list of a run, `TIMES` times, in the order of a circle, so that none is
+asked twice in a row: medians of the time that passed and of the processor time of this process and of its connection's
+process in the database, which on a busy machine tells more. The run is one of ``manage.py seed_synthetic``; PostgreSQL
+runs on this machine.
 """
 
 from __future__ import annotations
