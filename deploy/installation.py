@@ -137,7 +137,7 @@ class Installation:
         return result.stdout
 
     def server_programs(self) -> list[Program]:
-        """Web process, audit and rating worker, scheduler, trainer; in the order in which they are started."""
+        """Web process, audit, ratings and upkeep, scheduler, trainer; in the order in which they are started."""
         environment = self.environment()
         celery = [sys.executable, "-m", "celery", "-A", "server"]
         quiet = [
@@ -156,7 +156,12 @@ class Installation:
             ),
             Program(
                 "audit",
-                [*celery, "worker", "-Q", "audit,ratings", "-n", "audit@%h", "--pool", "solo", "-l", "INFO", *quiet],
+                [*celery, "worker", "-Q", "audit", "-n", "audit@%h", "--pool", "solo", "-l", "INFO", *quiet],
+                environment,
+            ),
+            Program(
+                "ratings",
+                [*celery, "worker", "-Q", "ratings", "-n", "ratings@%h", "--pool", "solo", "-l", "INFO", *quiet],
                 environment,
             ),
             Program("beat", [*celery, "beat"], environment),

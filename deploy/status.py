@@ -50,9 +50,7 @@ def read_status(run_name: str) -> RunStatus:
     run = runs.run_by_name(run_name)
     assert run is not None, f"there is no run {run_name}"
     current = run.current_network
-    rated = {net.name: net for net in ratings.rating_curve(run_name)}
-    strength = rated.get(current.name) if current else None
-    losses = training.loss_curve(trained_nets(run)[0])
+    strength = ratings.ratings_of([current]).get(current.pk) if current else None
     gate = next(iter(gates.open_gates(run)), None)
     states = [network.state for network in networks.networks(run)]
     return RunStatus(
@@ -61,7 +59,7 @@ def read_status(run_name: str) -> RunStatus:
         match_games=run.totals.match_games,
         refused=run.totals.refused_games,
         samples=training.samples_trained(run),
-        losses=dict(losses[-1].values) if losses else {},
+        losses=training.latest_losses(trained_nets(run)[0]),
         current=current.name if current else "",
         elo=strength.elo if strength and strength.has_played else None,
         elo_error=strength.elo_error if strength else 0.0,

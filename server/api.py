@@ -26,6 +26,7 @@ from rest_framework.views import APIView, exception_handler
 from common.wire import MAX_BODY_BYTES, ErrorAnswer, ErrorCode, MessageError
 from common.wire_base import FormMessage, storable
 from server.errors import GameRefused, Refused, Unavailable
+from server.paging import Cursor, key_page
 from server.tables import MIGRATE, is_missing_table
 
 logger = logging.getLogger(__name__)
@@ -42,6 +43,49 @@ def paged(request: Request, view: APIView, found: QuerySet[Any], describe: Calla
     pages = Pages()
     page = pages.paginate_queryset(found, request, view)
     return pages.get_paginated_response([describe(row) for row in page or ()])
+
+
+def paged_by_key(
+    request: Request,
+    found: QuerySet[Any],
+    describe: Callable[[Any], dict[str, Any]],
+    *,
+    count: int,
+    key_at: Callable[[int], int | None],
+) -> Response:
+    """The same for a list that is too long to be counted: ``next`` and ``previous`` name keys, ``?page=N`` works too.
+
+    ``key_at`` tells the key at a place of the list, the newest at 0; ``count`` how long it is.
+    """
+    size = cast(int, Pages.page_size)
+    cursor = Cursor.of(request.query_params)
+    number = request.query_params.get("page")
+    if number is not None:
+        first = key_at((_page_number(number) - 1) * size)
+        if first is None and number != "1":
+            raise exceptions.NotFound(f"there is no page {number}")
+        cursor = Cursor() if first is None else Cursor(before=first + 1)
+    page = key_page([found], cursor, size)
+    here = request.build_absolute_uri(request.path)
+    return Response(
+        {
+            "count": count,
+            "next": page.older and f"{here}?{page.older}",
+            "previous": page.newer and f"{here}?{page.newer}",
+            "results": [describe(row) for row in page.object_list],
+        }
+    )
+
+
+def _page_number(text: str) -> int:
+    """The number in ``?page=``, from 1.
+
+    Raises:
+        NotFound: it is none.
+    """
+    if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) < 1:
+        raise exceptions.NotFound("there is no such page; pages are numbered from 1")
+    return int(text)
 
 
 # ------------------------------------------------------------------------------------------------------------- errors

@@ -268,6 +268,8 @@ CELERY_BEAT_SCHEDULE = {
     "audit what a lost message left": _every(10.0, "server.games.tasks.audit_pending"),
     "remove half-written files": _every(3600.0, "server.upkeep.tasks.sweep"),
     "remove files that no row names": _every(24 * 3600.0, "server.upkeep.tasks.sweep_orphans"),
+    "take excluded games out": _every(30.0, "server.upkeep.tasks.moderate"),
+    "count full blocks of games": _every(300.0, "server.upkeep.tasks.close_blocks"),
     "forget old logins": _every(3600.0, "server.accounts.tasks.forget_logins"),
     "mark lost jobs": _every(60.0, "server.jobs.tasks.expire"),
     "train": _every(10.0, "server.training.tasks.train"),

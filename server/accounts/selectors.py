@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from server.accounts.models import Contributor
 from server.errors import NotAllowed
@@ -32,3 +32,8 @@ def active_contributors(since: datetime, most: int) -> int:
 def contributors() -> QuerySet[Contributor]:
     """All contributors with their users, those with most training rows first."""
     return Contributor.objects.select_related("user").order_by("-training_rows", "pk")
+
+
+def players() -> QuerySet[Contributor]:
+    """The contributors of whom a game counts, those with most training rows first."""
+    return contributors().filter(Q(training_games__gt=0) | Q(match_games__gt=0))

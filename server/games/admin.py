@@ -1,20 +1,26 @@
-"""Games in the admin pages: for reading, and to be moved between counted and refused, alone or a contributor's all."""
+"""Games in the admin pages: for reading, and to be moved between counted and refused, alone or by what they share."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
+from django.forms import ModelForm
 from django.http import HttpRequest
 
+from common.audit_report import Reason
 from server.accounts.admin import ContributorAdmin
 from server.accounts.models import Contributor
-from server.games.models import Game
-from server.games.moderation import contributor_refuse, games_refuse, games_requeue, games_restore
+from server.admin_lists import KeyPagedAdmin
+from server.errors import InvalidSettings
+from server.games.exclusions import EXCLUDED_CODE, exclusion_check, exclusion_lift, exclusion_make
+from server.games.models import Exclusion, ExclusionKind, Game, GameKind, GameState
+from server.games.moderation import games_refuse, games_requeue, games_restore
 from server.games.moving import Refusal
 
-EXCLUDED: Final = Refusal("excluded", "all games of this contributor were taken out by a maintainer")
+EXCLUDED: Final = "all games of this contributor were taken out by a maintainer"
 MODERATED: Final = Refusal("moderated", "taken out by a maintainer")
 
 
@@ -22,17 +28,46 @@ def _keys(games: QuerySet[Game]) -> list[int]:
     return list(games.values_list("pk", flat=True))
 
 
+class ReasonFilter(admin.SimpleListFilter):
+    """By the reason of a refusal; those that there may be, not those that there are, which would take a scan."""
+
+    title = "reason"
+    parameter_name = "reason"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """The reasons, in the order of the alphabet."""
+        ours = (MODERATED.code, EXCLUDED_CODE, "audit_failed")
+        return [(code, code) for code in sorted({*ours, *(reason.value for reason in Reason)})]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Game]) -> QuerySet[Game]:
+        """The refused games with the chosen reason."""
+        code = self.value()
+        return queryset.filter(state=GameState.REFUSED, reason_code=code) if code else queryset
+
+
 @admin.register(Game)
-class GameAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
+class GameAdmin(KeyPagedAdmin):
     """Uploaded games."""
 
     list_display = ("uid", "kind", "run", "contributor", "state", "reason_code", "num_training_rows", "received_at")
-    list_filter = ("kind", "state", "reason_code", "run")
-    search_fields = ("uid", "contributor__user__username")
+    list_filter = ("kind", "state", ReasonFilter, "run")
+    search_fields = ("uid",)
+    search_help_text = "The whole uid of a game, or the whole name of a contributor."
     list_select_related = ("run", "contributor__user")
     readonly_fields = tuple(field.name for field in Game._meta.fields)
     actions = ("refuse", "restore", "requeue")
-    show_full_result_count = False
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Game], search_term: str
+    ) -> tuple[QuerySet[Game], bool]:
+        """What has an index: a uid, or a contributor."""
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        contributor = Contributor.objects.filter(user__username=term).first()
+        if contributor is not None:
+            return queryset.filter(contributor=contributor), False
+        return queryset.filter(kind__in=GameKind.values, uid=term.upper()), False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Games are uploaded."""
@@ -58,6 +93,56 @@ class GameAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptabl
         self.message_user(request, f"{games_requeue(_keys(games))} games wait for their audit")
 
 
+class ExclusionForm(ModelForm):  # type: ignore[type-arg]  # not subscriptable without stubs
+    """A new exclusion."""
+
+    def clean(self) -> dict[str, Any] | None:
+        """Say what does not fit together."""
+        cleaned = super().clean()
+        if not self.errors:
+            try:
+                exclusion_check(Exclusion(**self.cleaned_data))
+            except InvalidSettings as error:
+                raise ValidationError(str(error)) from None
+        return cleaned
+
+
+@admin.register(Exclusion)
+class ExclusionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
+    """Games taken out together, and put back."""
+
+    form = ExclusionForm
+    list_display = ("id", "kind", "subject", "run", "since", "until", "made_at", "lifted_at", "is_done")
+    list_filter = ("kind", "is_done")
+    list_select_related = ("run", "contributor__user", "network")
+    raw_id_fields = ("contributor", "network")
+    fields = ("kind", "contributor", "network", "name", "run", "since", "until", "reason")
+    actions = ("lift",)
+
+    @admin.display(description="what")
+    def subject(self, exclusion: Exclusion) -> str:
+        """Whose games."""
+        return str(exclusion.contributor or exclusion.network or exclusion.name)
+
+    def has_change_permission(self, request: HttpRequest, obj: Exclusion | None = None) -> bool:
+        """It is lifted, not changed."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Exclusion | None = None) -> bool:
+        """It is lifted, not deleted: the games have to follow."""
+        return False
+
+    def save_model(self, request: HttpRequest, obj: Exclusion, form: Any, change: bool) -> None:
+        """Make it; a worker takes the games out."""
+        exclusion_make(obj)
+
+    @admin.action(description="Lift: put back what was taken out", permissions=["add"])
+    def lift(self, request: HttpRequest, exclusions: QuerySet[Exclusion]) -> None:
+        """Lift exclusions; a worker puts the games back."""
+        lifted = sum(exclusion_lift(exclusion.pk) for exclusion in exclusions)
+        self.message_user(request, f"{lifted} lifted; a worker puts the games back")
+
+
 admin.site.unregister(Contributor)
 
 
@@ -67,8 +152,9 @@ class ModeratedContributorAdmin(ContributorAdmin):
 
     actions = ("take_out",)
 
-    @admin.action(description="Exclude: refuse all games, also from training, and take no more")
+    @admin.action(description="Exclude: refuse all games, also from training, and take no more; can be lifted")
     def take_out(self, request: HttpRequest, contributors: QuerySet[Contributor]) -> None:
         """Take contributors out, with what they sent."""
-        refused = sum(contributor_refuse(contributor, EXCLUDED) for contributor in contributors)
-        self.message_user(request, f"{refused} games refused")
+        for contributor in contributors:
+            exclusion_make(Exclusion(kind=ExclusionKind.CONTRIBUTOR, contributor=contributor, reason=EXCLUDED))
+        self.message_user(request, "a worker takes the games out; the exclusions can be lifted on their own page")

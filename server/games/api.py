@@ -27,13 +27,14 @@ from server.api import (
     form_schema,
     network_name_of,
     network_url,
-    paged,
+    paged_by_key,
     read_form,
     refuse_oversized_body,
     run_name_of,
     run_url,
 )
 from server.errors import GameExists, GameRefused
+from server.games.blocks import games_count, key_at
 from server.games.models import Game, GameKind
 from server.games.receiving import Names, game_receive
 from server.games.selectors import games
@@ -75,7 +76,13 @@ class _GamesApi(APIView):
 
     def list(self, request: Request) -> Response:
         """A page of games, newest first."""
-        return paged(request, self, games(kind=self.kind), lambda game: game_details(request, game))
+        return paged_by_key(
+            request,
+            games(self.kind),
+            lambda game: game_details(request, game),
+            count=games_count(self.kind),
+            key_at=lambda place: key_at(self.kind, place),
+        )
 
     def receive(self, request: Request) -> Response:
         """Take an upload. A repeated one is 400 for KataGo's client, and 200 with a flag for ours."""
@@ -160,7 +167,7 @@ class _GameApi(APIView):
 
     def details(self, request: Request, key: int) -> Response:
         """The game of that id."""
-        game = games(kind=self.kind).filter(pk=key).first()
+        game = games(self.kind).filter(pk=key).first()
         if game is None:
             raise Http404
         return Response(game_details(request, game))

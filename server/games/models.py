@@ -2,10 +2,15 @@
 
 Invariants are constraints. A game is received, then counted or refused; moderation moves it between the last two. Its
 state changes only in `server.games.moving`, together with everything that counts it.
+
+The table is meant for 10⁸ games. It is not partitioned: ``(kind, uid)`` has to be unique over all games, whenever they
+came, and PostgreSQL holds that in one table only. Every list and every question goes by an index whose last column is
+the key, or by one that holds the few games in question; what would have to be counted is in tables of its own.
 """
 
 from __future__ import annotations
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import F, Q
 
@@ -35,7 +40,8 @@ class Game(models.Model):
 
     kind = models.CharField(max_length=8, choices=GameKind.choices)
     uid = models.CharField(max_length=32, help_text="kg_game_uid: drawn by the client, in upper case.")
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="games")
+    # Each has an index below with the key behind it, by which lists are read; another one would only cost.
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="games", db_index=False)
     job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="uploads")
     job_number = models.PositiveSmallIntegerField(
         null=True, help_text="Which game of its job, from 0; with the job's seed it determines the game."
@@ -47,9 +53,9 @@ class Game(models.Model):
     is_proved = models.BooleanField(
         default=False, db_default=False, help_text="It came with the token that its job was given with."
     )
-    contributor = models.ForeignKey(Contributor, on_delete=models.PROTECT, related_name="games")
-    black_network = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="games_as_black")
-    white_network = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="games_as_white")
+    contributor = models.ForeignKey(Contributor, on_delete=models.PROTECT, related_name="games", db_index=False)
+    black_network = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="games_as_black", db_index=False)
+    white_network = models.ForeignKey(Network, on_delete=models.PROTECT, related_name="games_as_white", db_index=False)
 
     board_size_x = models.PositiveSmallIntegerField()
     board_size_y = models.PositiveSmallIntegerField()
@@ -87,6 +93,21 @@ class Game(models.Model):
     last_row = models.PositiveBigIntegerField(
         null=True, blank=True, help_text="Rows of the run up to and with this game when it was first counted."
     )
+    moderation = models.PositiveBigIntegerField(
+        null=True,
+        blank=True,
+        help_text="The run's moderations when it was last taken out of the counts or put back. Whoever knows the state "
+        "up to a moderation finds what has changed since.",
+    )
+    exclusion = models.ForeignKey(
+        "Exclusion",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="games",
+        db_index=False,
+        help_text="What took it out, with others; lifted, it puts it back.",
+    )
 
     class Meta:
         constraints = (
@@ -121,17 +142,18 @@ class Game(models.Model):
             models.Index(fields=["contributor", "-id"], name="game_of_contributor"),
             models.Index(fields=["black_network", "-id"], name="game_of_black"),
             models.Index(fields=["white_network", "-id"], name="game_of_white"),
-            models.Index(fields=["run", "kind", "-id"], name="game_of_run"),
+            models.Index(fields=["run", "-id"], name="game_of_run"),
+            models.Index(fields=["kind", "-id"], name="game_of_kind"),
+            models.Index(fields=["-id"], condition=Q(state=GameState.REFUSED), name="game_refused"),
             models.Index(
                 fields=["run", "last_row"],
                 condition=Q(kind=GameKind.TRAINING, state=GameState.COUNTED),
                 name="game_rows_of_run",
             ),
-            models.Index(
-                fields=["run", "black_network", "white_network", "winner"],
-                condition=Q(kind=GameKind.RATING, state=GameState.COUNTED, is_decisive=True),
-                name="game_results",
-            ),
+            models.Index(fields=["run", "moderation"], condition=Q(moderation__isnull=False), name="game_moderated"),
+            models.Index(fields=["exclusion", "id"], condition=Q(exclusion__isnull=False), name="game_excluded"),
+            # Games lie in the order of their arrival, so a few bytes a block of the table find a span of time.
+            BrinIndex(fields=["received_at"], autosummarize=True, name="game_by_time"),
         )
 
     def __str__(self) -> str:
@@ -151,3 +173,90 @@ class UploadDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.games} games on {self.day}"
+
+
+class MatchScore(models.Model):
+    """How two networks stand against each other: the decisive counted match games of a pairing, summed up.
+
+    Kept by `server.games.moving` in the transaction that moves a game, so that ratings need not read games.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+", db_index=False)
+    black_network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="+", db_index=False)
+    white_network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="+")
+    games = models.PositiveIntegerField(default=0)
+    black_half_points = models.PositiveIntegerField(default=0, help_text="A win 2, a draw or no result 1.")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["black_network", "white_network"], name="score_once"),
+            models.CheckConstraint(condition=~Q(black_network=F("white_network")), name="score_two_networks"),
+            models.CheckConstraint(condition=Q(black_half_points__lte=2 * F("games")), name="score_points"),
+        )
+        indexes = (models.Index(fields=["run"], name="score_of_run"),)
+
+    def __str__(self) -> str:
+        return f"{self.black_network_id} v {self.white_network_id}"
+
+
+class GameBlock(models.Model):
+    """How many games of a kind have their keys in one block of keys, in which none can appear any more.
+
+    Written by `server.games.blocks`; with them the tenth or the last page of a list is found without a scan.
+    """
+
+    kind = models.CharField(max_length=8, choices=GameKind.choices)
+    block = models.PositiveBigIntegerField(help_text="Keys from BLOCK times this number on.")
+    games = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["kind", "block"], name="block_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.kind} games of block {self.block}"
+
+
+class ExclusionKind(models.TextChoices):
+    """What the games have in common that are taken out."""
+
+    CONTRIBUTOR = "user", "a contributor"
+    MACHINE = "machine", "a machine, as its client names it"
+    BUILD = "build", "a client's build"
+    NETWORK = "network", "a network"
+    WINDOW = "window", "a span of time"
+
+
+class Exclusion(models.Model):
+    """Games that a maintainer has disabled together; see `server.games.exclusions`.
+
+    While it stands, games that still arrive are taken out too. Lifted, it puts back what it took.
+    """
+
+    kind = models.CharField(max_length=11, choices=ExclusionKind.choices)
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, help_text="Empty: all runs.")
+    contributor = models.ForeignKey(Contributor, on_delete=models.PROTECT, null=True, blank=True)
+    network = models.ForeignKey(Network, on_delete=models.PROTECT, null=True, blank=True)
+    name = models.CharField(max_length=80, blank=True, help_text="Of the machine or the build.")
+    since = models.DateTimeField(null=True, blank=True, help_text="Only games that arrived from then on.")
+    until = models.DateTimeField(null=True, blank=True, help_text="Only games that arrived before.")
+    reason = models.CharField(max_length=500, help_text="Told to the contributors.")
+    made_at = models.DateTimeField(auto_now_add=True)
+    lifted_at = models.DateTimeField(null=True, blank=True)
+    looked_at = models.PositiveBigIntegerField(default=0, help_text="Games with keys up to this have been looked at.")
+    is_done = models.BooleanField(default=False, help_text="No game is left to be taken out, or to be put back.")
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(kind=ExclusionKind.CONTRIBUTOR, contributor__isnull=False, network=None, name="")
+                | Q(kind=ExclusionKind.NETWORK, contributor=None, network__isnull=False, name="")
+                | Q(kind__in=[ExclusionKind.MACHINE, ExclusionKind.BUILD], contributor=None, network=None, name__gt="")
+                | Q(kind=ExclusionKind.WINDOW, contributor=None, network=None, name="", since__isnull=False),
+                name="exclusion_kind",
+            ),
+            models.CheckConstraint(condition=Q(reason__gt=""), name="exclusion_reason"),
+        )
+        indexes = (models.Index(fields=["id"], condition=Q(is_done=False), name="exclusion_at_work"),)
+
+    def __str__(self) -> str:
+        return f"exclusion {self.pk} of {self.get_kind_display()}"

@@ -7,8 +7,7 @@ from typing import Final
 
 from django.db import transaction
 
-from server.accounts.models import Contributor
-from server.games.models import Game, GameState
+from server.games.models import GameState
 from server.games.moving import Refusal, StateChange, games_lock, states_change
 from server.hints import AUDIT
 
@@ -29,21 +28,11 @@ def games_restore(keys: Sequence[int]) -> int:
     return _moderate(keys, GameState.REFUSED, GameState.COUNTED, None)
 
 
-def games_requeue(keys: Sequence[int]) -> int:
-    """Let refused games be audited again; returns how many."""
-    moved = _moderate(keys, GameState.REFUSED, GameState.RECEIVED, None)
+def games_requeue(keys: Sequence[int], state: GameState = GameState.REFUSED) -> int:
+    """Let games in a state, refused ones or counted, be audited again; returns how many."""
+    moved = _moderate(keys, state, GameState.RECEIVED, None)
     AUDIT.send()
     return moved
-
-
-def contributor_refuse(contributor: Contributor, refusal: Refusal) -> int:
-    """Let a contributor upload nothing more, and take all games that were counted out; returns how many."""
-    Contributor.objects.filter(pk=contributor.pk).update(may_contribute=False)
-    games = Game.objects.filter(contributor=contributor)
-    waiting = games.filter(state=GameState.RECEIVED).order_by("pk")
-    _moderate(list(waiting.values_list("pk", flat=True)), GameState.RECEIVED, GameState.REFUSED, refusal)
-    counted = games.filter(state=GameState.COUNTED).order_by("pk")
-    return games_refuse(list(counted.values_list("pk", flat=True)), refusal)
 
 
 def _moderate(keys: Sequence[int], was: GameState, to: GameState, refusal: Refusal | None) -> int:

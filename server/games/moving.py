@@ -17,13 +17,12 @@ from typing import Final
 
 from django.utils import timezone
 
-from server.accounts.models import Contributor
 from server.games.counting import Counts, counts_of
 from server.games.models import Game, GameState
-from server.gates.services import gates_change
-from server.networks.models import Network
 from server.runs.models import RunTotals
 
+_FEW: Final = 4
+"""A statement for all that are alike costs about as much as so many games of a statement that gives each its own."""
 _MAX_REASON: Final = 2000
 """Characters of a reason that are kept; a record may quote much of itself."""
 
@@ -57,6 +56,7 @@ def states_change(changes: Sequence[StateChange]) -> None:
     runs = sorted({change.game.run_id for change in changes})
     totals = {t.pk: t for t in RunTotals.objects.select_for_update(no_key=True).filter(pk__in=runs).order_by("pk")}
     counts = Counts()
+    moderated: list[Game] = []
     now = timezone.now()
     for change in changes:
         game = change.game
@@ -71,8 +71,11 @@ def states_change(changes: Sequence[StateChange]) -> None:
         game.reason = _kept_text(change.refusal.reason) if change.refusal else ""
         if GameState.COUNTED in (was, change.to) and game.number is not None:
             totals[game.run_id].moderations += 1
+            moderated.append(game)
         if change.to == GameState.COUNTED and game.number is None:
             _number(game, totals[game.run_id])
+    for game in moderated:
+        game.moderation = totals[game.run_id].moderations
     fields = [
         "state",
         "judged_at",
@@ -83,14 +86,25 @@ def states_change(changes: Sequence[StateChange]) -> None:
         "number",
         "last_row",
         "is_decisive",
+        "moderation",
     ]
-    Game.objects.bulk_update([change.game for change in changes], fields)
+    _write([change.game for change in changes], fields)
     for total in totals.values():
         total.save(update_fields=["last_number", "last_row", "moderations"])
-    counts.apply_to(RunTotals, counts.runs)
-    gates_change(counts.gates)
-    counts.apply_to(Contributor, counts.contributors)
-    counts.apply_to(Network, counts.networks)
+    counts.apply()
+
+
+def _write(games: Sequence[Game], fields: Sequence[str]) -> None:
+    """Write the fields of the games: in a moment, while others wait, where many were given the same values."""
+    alike: dict[str, list[Game]] = {}
+    for game in games:
+        alike.setdefault(repr([getattr(game, name) for name in fields]), []).append(game)
+    if len(alike) * _FEW <= len(games):
+        for group in alike.values():
+            values = {name: getattr(group[0], name) for name in fields}
+            Game.objects.filter(pk__in=[game.pk for game in group]).update(**values)
+    else:
+        Game.objects.bulk_update(games, fields)
 
 
 def _kept_text(text: str) -> str:

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import BigIntegerField, F, Func, QuerySet, Value
 
 from common.wire import MAX_ROWS
 from server.errors import Unavailable
-from server.games.models import Game, GameKind, GameState
+from server.games.models import Game, GameKind, GameState, MatchScore
 from server.gates.models import Gate
 from server.networks.models import Network
+from server.paging import Cursor, KeyPage, key_page
 from server.runs.models import Run
 from server.storage import load
 
 
-@dataclass(frozen=True)
-class Result:
-    """How often a pairing ended in one way; networks by their keys."""
+class Score(NamedTuple):
+    """How two networks stand against each other; networks by their keys."""
 
     black_network: int
     white_network: int
-    winner: str
-    """``B``, ``W``, ``0`` for a draw, ``-`` for no result."""
     games: int
+    black_half_points: int
+    """A win 2; a draw, or no result, 1."""
 
 
-def match_results(run_id: int) -> list[Result]:
-    """All counted match games of a run that are decisive, summed up by pairing and outcome."""
-    counted = Game.objects.filter(run=run_id, kind=GameKind.RATING, state=GameState.COUNTED, is_decisive=True)
-    sums = counted.values_list("black_network", "white_network", "winner").annotate(games=Count("pk")).order_by()
-    return [Result(*values) for values in sums]
+def match_scores(run_id: int) -> list[Score]:
+    """All counted match games of a run that are decisive, summed up by pairing."""
+    scores = MatchScore.objects.filter(run=run_id, games__gt=0)
+    return [Score(*values) for values in scores.values_list(*Score._fields)]
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,27 @@ def rows_between(run_id: int, first: int, end: int) -> list[RowsFile]:
     return [RowsFile(*values) for values in counted.order_by("number").values_list(*fields)]
 
 
-def games(run: Run | None = None, network: Network | None = None, kind: GameKind | None = None) -> QuerySet[Game]:
-    """Games (of a run, a network, a kind), newest first, with the rows that they name."""
+def moderated_parts(run_id: int, since: int, rows: int) -> list[int]:
+    """Where, in parts of so many rows, games of a run have been taken out or put back after the moderation ``since``.
+
+    Each part by its first row.
+    """
+    moved = Game.objects.filter(run=run_id, moderation__gt=since, kind=GameKind.TRAINING)
+    part = Func(F("last_row") - F("num_training_rows"), Value(rows), function="div", output_field=BigIntegerField())
+    return [number * rows for number in moved.values_list(part, flat=True).distinct().order_by(part)]
+
+
+def games(kind: GameKind | None = None) -> QuerySet[Game]:
+    """Games (of a kind), newest first, with the rows that they name."""
     found = Game.objects.select_related("run", "black_network", "white_network", "contributor__user").order_by("-pk")
-    if run is not None:
-        found = found.filter(run=run)
-    if network is not None:
-        found = found.filter(Q(black_network=network) | Q(white_network=network))
     return found if kind is None else found.filter(kind=kind)
+
+
+def game_list(cursor: Cursor, size: int, *, run: Run, network: Network | None = None) -> KeyPage:
+    """A page of the games of a run, or of one of its networks, of whichever colour."""
+    if network is None:
+        return key_page([games().filter(run=run)], cursor, size)
+    return key_page([games().filter(black_network=network), games().filter(white_network=network)], cursor, size)
 
 
 def game_by_uid(kind: str, uid: str) -> Game | None:
@@ -102,7 +116,20 @@ def sgf_content(game: Game) -> bytes | None:
         raise Unavailable(f"the server's storage is away at the moment ({type(error).__name__}); try again") from error
 
 
-def refused_games(run_name: str, reason_code: str) -> list[int]:
-    """Keys of the games of a run that were refused with a reason code."""
-    refused = Game.objects.filter(run__name=run_name, state=GameState.REFUSED, reason_code=reason_code)
-    return list(refused.order_by("pk").values_list("pk", flat=True))
+def games_in_range(
+    run: Run,
+    state: GameState,
+    reason_code: str = "",
+    *,
+    first: int | None = None,
+    last: int | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> list[int]:
+    """Keys of the games of a run in a state, with a reason of refusal if one is given, and within the limits."""
+    found = Game.objects.filter(run=run, state=state)
+    limits = {"pk__gte": first, "pk__lte": last, "received_at__gte": since, "received_at__lt": until}
+    found = found.filter(**{name: limit for name, limit in limits.items() if limit is not None})
+    if reason_code:
+        found = found.filter(reason_code=reason_code)
+    return list(found.order_by("pk").values_list("pk", flat=True))

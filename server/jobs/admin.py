@@ -5,11 +5,12 @@ from __future__ import annotations
 from django.contrib import admin
 from django.http import HttpRequest
 
+from server.admin_lists import KeyPagedAdmin
 from server.jobs.models import Job, WantedMatch
 
 
 @admin.register(Job)
-class JobAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
+class JobAdmin(KeyPagedAdmin):
     """Batches of games handed out."""
 
     list_display = ("id", "kind", "contributor", "black_network", "white_network", "state", "received", "games")

@@ -82,7 +82,14 @@ class Network(models.Model):
             ),
             models.UniqueConstraint(Lower("name"), name="network_name_any_case"),
         )
-        indexes = (models.Index(fields=["run", "-created_at"], name="network_newest"),)
+        indexes = (
+            models.Index(fields=["run", "-created_at"], name="network_newest"),
+            models.Index(
+                fields=["run", "match_games", "-id"],
+                condition=Q(state__in=[NetworkState.SEED, NetworkState.ACCEPTED], rating_games_enabled=True),
+                name="network_least_played",
+            ),
+        )
 
     def __str__(self) -> str:
         return self.name

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import F, QuerySet
+from django.db.models import F, QuerySet, Window
+from django.db.models.functions import RowNumber
 
 from server.networks.models import Network
-from server.ratings.models import Rating
+from server.ratings.models import LOWER_BOUND, Rating
 from server.runs.models import Run
 
 ELO_PER_LOG_GAMMA: Final = 400.0 / math.log(10.0)
+MAX_POINTS: Final = 400
+"""Networks of a rating curve: as many as a chart can show."""
+CONFIDENT: Final = 100.0 / ELO_PER_LOG_GAMMA
+"""Largest standard error of a network that is called the strongest, in units of log gamma."""
 
 
 @dataclass(frozen=True)
@@ -45,26 +51,27 @@ class RatedNetwork:
         return self.log_gamma_error * ELO_PER_LOG_GAMMA
 
 
-def rating_curve(run_name: str) -> list[RatedNetwork]:
-    """The rated networks of a run in order of creation."""
-    ratings = Rating.objects.filter(run__name=run_name).select_related("network").order_by("network_id")
-    return [
-        RatedNetwork(
-            name=rating.network.name,
-            state=rating.network.state,
-            created_at=rating.network.created_at,
-            train_step=rating.network.train_step,
-            data_rows=rating.network.data_rows,
-            log_gamma=rating.log_gamma,
-            log_gamma_error=rating.error,
-            games=rating.games,
-        )
-        for rating in ratings
-    ]
+def rating_curve(run: Run) -> list[RatedNetwork]:
+    """The networks of a run that have played, oldest first, thinned to about `MAX_POINTS`; the newest is there."""
+    played = Rating.objects.filter(run=run, games__gt=0)
+    step = max(1, played.count() // MAX_POINTS)
+    place = Window(RowNumber(), order_by=F("network_id").desc()) - 1
+    thinned = played.annotate(place=place).annotate(apart=F("place") % step).filter(apart=0)
+    return [_rated(rating) for rating in thinned.select_related("network").order_by("network_id")]
 
 
-CONFIDENT: Final = 100.0 / ELO_PER_LOG_GAMMA
-"""Largest standard error of a network that is called the strongest, in units of log gamma."""
+def newest_rated(run: Run, limit: int) -> list[RatedNetwork]:
+    """The newest networks of a run that are rated, the newest first; empty before any of its networks has played."""
+    ratings = Rating.objects.filter(run=run)
+    if not ratings.filter(games__gt=0).exists():
+        return []
+    return [_rated(rating) for rating in ratings.select_related("network").order_by("-network_id")[:limit]]
+
+
+def ratings_of(networks: Sequence[Network]) -> dict[int, RatedNetwork]:
+    """The strengths of those of the networks that are rated, by key."""
+    ratings = Rating.objects.filter(pk__in=[network.pk for network in networks]).select_related("network")
+    return {rating.pk: _rated(rating) for rating in ratings}
 
 
 def strongest(run: Run) -> Network | None:
@@ -73,10 +80,9 @@ def strongest(run: Run) -> Network | None:
     Of the networks with an error of at most `CONFIDENT`, the one with the greatest lower bound of two standard errors
     and its offset (contribute-protocol.md 15). The first network, which is the zero, has none.
     """
-    confident = Rating.objects.filter(run=run, games__gt=0, error__gt=0, error__lte=CONFIDENT)
+    confident: QuerySet[Rating] = Rating.objects.filter(run=run, games__gt=0, error__gt=0, error__lte=CONFIDENT)
     standing = confident.filter(network__rating_games_enabled=True).select_related("network__run")
-    bound = F("log_gamma") - 2.0 * F("error") + F("network__log_gamma_offset")
-    best = standing.order_by(bound.desc()).first()
+    best = standing.order_by((LOWER_BOUND + F("network__log_gamma_offset")).desc()).first()
     return None if best is None else best.network
 
 
@@ -84,3 +90,16 @@ def elo_list(run_name: str, least_games: int) -> QuerySet[Rating]:
     """The ratings of a run's networks that have played so many games, with the networks, in the order of creation."""
     found = Rating.objects.filter(run__name=run_name, games__gte=least_games)
     return found.select_related("network").order_by("network_id")
+
+
+def _rated(rating: Rating) -> RatedNetwork:
+    return RatedNetwork(
+        name=rating.network.name,
+        state=rating.network.state,
+        created_at=rating.network.created_at,
+        train_step=rating.network.train_step,
+        data_rows=rating.network.data_rows,
+        log_gamma=rating.log_gamma,
+        log_gamma_error=rating.error,
+        games=rating.games,
+    )

@@ -277,7 +277,10 @@ class Run(models.Model):
 
 
 class RunTotals(models.Model):
-    """What a run has counted. `last_number`, `last_row` and `moderations` only grow; the others follow moderation."""
+    """What a run has counted.
+
+    `last_number`, `last_row`, `moderations` and `match_changes` only grow; the others follow moderation.
+    """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="totals")
     training_games = models.PositiveBigIntegerField(default=0)
@@ -288,6 +291,9 @@ class RunTotals(models.Model):
     last_row = models.PositiveBigIntegerField(default=0, help_text="See games.Game.last_row.")
     moderations = models.PositiveBigIntegerField(
         default=0, help_text="How often games that have a number were taken out of the counts or put back."
+    )
+    match_changes = models.PositiveBigIntegerField(
+        default=0, db_default=0, help_text="How often the results of its matches have changed; only grows."
     )
 
     class Meta:

@@ -13,7 +13,7 @@ from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_se
 from common.wire import MAX_CONFIG_BYTES
 from server.errors import InvalidSettings
 from server.runs.checks import CHECKS
-from server.runs.models import Run, RunTotals
+from server.runs.models import Run, RunState, RunTotals
 from server.runs.overrides import parse_variants
 from server.runs.revisions import parse_revisions
 
@@ -121,3 +121,9 @@ def _unknown_in(run: Run, field: str, text: str) -> list[str]:
 def _parsed(run: Run, field: str, text: str) -> SelfplayConfig | MatchConfig:
     parse = parse_selfplay if field == "selfplay_config" else parse_match
     return parse(text, data_board_len=run.data_board_len)
+
+
+def run_set_state(run: Run, state: RunState) -> None:
+    """Let a run go on, pause, or end. Nothing else of it is written."""
+    run.state = state
+    run.save(update_fields=["state"])

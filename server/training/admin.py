@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from server.admin_forms import ChangedFieldsAdmin, ReadOnlyAdmin
+from server.admin_lists import KeyPagedAdmin
 from server.training.models import TrainingMetric, TrainingState
 
 
@@ -20,8 +21,8 @@ class TrainingStateAdmin(ChangedFieldsAdmin):
 
 
 @admin.register(TrainingMetric)
-class TrainingMetricAdmin(ReadOnlyAdmin):
+class TrainingMetricAdmin(KeyPagedAdmin, ReadOnlyAdmin):
     """What was measured."""
 
     list_display = ("run", "architecture", "samples", "rows", "samples_per_second", "waiting_share", "created_at")
-    list_filter = ("run", "architecture")
+    list_filter = ("run",)

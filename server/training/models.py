@@ -45,7 +45,7 @@ class TrainingState(models.Model):
 class TrainingMetric(models.Model):
     """Mean losses over the steps that ended at ``samples``; trained again after a kill, they are written again."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="metrics")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="metrics", db_index=False)
     architecture = models.CharField(max_length=64)
     samples = models.PositiveBigIntegerField()
     rows = models.PositiveBigIntegerField()
@@ -59,6 +59,11 @@ class TrainingMetric(models.Model):
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=["run", "architecture", "samples"], name="metric_once"),)
+        indexes = (
+            models.Index(
+                fields=["run", "architecture", "samples"], condition=~Q(validation={}), name="metric_of_validation"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"losses of {self.run_id}, {self.architecture}, at {self.samples}"

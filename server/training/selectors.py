@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Final
 
+from django.db import connection
 from django.db.models import Max, QuerySet
 
 from server.runs.models import Run
 from server.training.models import TrainingMetric
 from server.training.sizes import TrainedNet, trained_nets
 
-MAX_POINTS: Final = 1000
+MAX_POINTS: Final = 400
+"""Points of a curve: a chart has hardly more pixels."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +37,52 @@ def loss_curves(run: Run) -> dict[str, list[LossPoint]]:
 
 def loss_curve(net: TrainedNet) -> list[LossPoint]:
     """The losses of a net in order of samples, thinned to at most about `MAX_POINTS`; the newest is always there."""
-    found = _metrics(net).order_by("samples").values_list("samples", "losses")
-    return _thinned([LossPoint(samples, losses) for samples, losses in found])
+    return _thinned(net, "losses", "true")
 
 
 def validation_curve(net: TrainedNet) -> list[LossPoint]:
     """The losses of a net on rows that it is not trained on, one point an epoch, thinned as its other losses."""
-    found = _metrics(net).exclude(validation={}).order_by("samples").values_list("samples", "validation")
-    return _thinned([LossPoint(samples, losses) for samples, losses in found])
+    return _thinned(net, "validation", "NOT (validation = '{}'::jsonb)")
 
 
-def _thinned(points: list[LossPoint]) -> list[LossPoint]:
-    step = max(1, len(points) // MAX_POINTS)
-    return points[::-1][::step][::-1]
+def latest_losses(net: TrainedNet) -> dict[str, float]:
+    """What was measured last; empty before training has begun."""
+    return _metrics(net).order_by("-samples").values_list("losses", flat=True).first() or {}
+
+
+def _thinned(net: TrainedNet, column: str, condition: str) -> list[LossPoint]:
+    """The metrics that hold ``condition``: all, or where there are many, those nearest above evenly spaced samples.
+
+    A year of metrics is a million rows; each of the chosen ones is looked up by the index.
+    """
+    values: dict[str, str | int] = {"run": net.run.pk, "architecture": net.architecture, "points": MAX_POINTS}
+    of_net = f"run_id = %(run)s AND architecture = %(architecture)s AND {condition}"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            SELECT samples, {column} FROM training_trainingmetric WHERE {of_net}
+            ORDER BY samples LIMIT %(points)s + 1
+            """,
+            values,
+        )
+        found = cursor.fetchall()
+        if len(found) > MAX_POINTS:
+            cursor.execute(
+                f"""
+                WITH ends AS (
+                    SELECT min(samples) AS first, max(samples) AS last FROM training_trainingmetric WHERE {of_net}
+                )
+                SELECT DISTINCT ON (metric.samples) metric.samples, metric.value
+                FROM ends CROSS JOIN generate_series(0, %(points)s - 1) AS step CROSS JOIN LATERAL (
+                    SELECT samples, {column} AS value FROM training_trainingmetric
+                    WHERE {of_net} AND samples >= first + (last - first) * step / (%(points)s - 1)
+                    ORDER BY samples LIMIT 1
+                ) AS metric ORDER BY metric.samples
+                """,
+                values,
+            )
+            found = cursor.fetchall()
+    return [LossPoint(samples, json.loads(value)) for samples, value in found]
 
 
 def recent_losses(net: TrainedNet, samples: int) -> list[dict[str, float]]:

@@ -27,7 +27,7 @@ from common.files import lock, write_whole
 from common.npz import RowsError
 from common.rows import Rows, read_npz, write_npz
 from common.wire import MAX_ROWS
-from server.games.selectors import RowsFile, rows_between
+from server.games.selectors import RowsFile, moderated_parts, rows_between
 from server.runs.models import RunTotals
 from server.storage import load
 
@@ -80,8 +80,9 @@ class ShardFolder:
             # Read before the games: what is moderated meanwhile is found by the next update.
             totals = RunTotals.objects.get(run=self.run_id)
             if totals.moderations != done.moderations:
-                for first in range(0, done.rows, self.shard_rows):
-                    added += self._follow_moderation(first)
+                for first in moderated_parts(self.run_id, done.moderations, self.shard_rows):
+                    if first < done.rows:
+                        added += self._follow_moderation(first)
                     if not keep_on():
                         return added
                 done = _Done(self.shard_rows, done.rows, totals.moderations)

@@ -15,7 +15,7 @@ SHOWN: Final = ("policy", "value")
 
 
 def rating_chart(curve: Sequence[RatedNetwork]) -> dict[str, Any]:
-    """Elo over rows with two standard errors, of the networks that have played."""
+    """Elo over rows with two standard errors."""
     points = [
         {
             "name": net.name,
@@ -25,7 +25,6 @@ def rating_chart(curve: Sequence[RatedNetwork]) -> dict[str, Any]:
             "error": round(2 * net.elo_error, 1),
         }
         for net in curve
-        if net.has_played
     ]
     return {"networks": points, "x_title": _("training rows")}
 

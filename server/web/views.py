@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
+from django.core.cache import cache
 from django.core.paginator import Page, Paginator
 from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
@@ -12,6 +13,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.urls import is_valid_path
+from django.utils.html import json_script
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views import defaults
 from django.views.decorators.http import require_safe
@@ -22,14 +25,19 @@ from server.errors import Unavailable
 from server.games import selectors as games
 from server.gates import selectors as gates
 from server.networks import selectors as networks
+from server.paging import Cursor
 from server.ratings import selectors as ratings
 from server.runs import selectors as runs
+from server.runs.models import Run
 from server.tables import MIGRATE, is_missing_table
 from server.training import selectors as training
 from server.web import charts, viewer
 
 PER_PAGE: Final = 50
 GATES_SHOWN: Final = 12
+NETWORKS_SHOWN: Final = 50
+CURVES_S: Final = 20
+"""Seconds for which the charts of a run's page are kept: they hold hundreds of points, and change once a minute."""
 
 
 @require_safe
@@ -55,23 +63,33 @@ def run_list(request: HttpRequest) -> HttpResponse:
 def run_page(request: HttpRequest, name: str) -> HttpResponse:
     """Status of one run: totals, strengths, gates, losses."""
     run = _run(name)
-    curve = ratings.rating_curve(run.name)
-    losses = training.loss_curves(run)
     context = {
         "run": run,
         "totals": run.totals,
         "samples": training.samples_trained(run),
         "activity": training.activity(run),
         "trouble": training.trouble(run),
-        "curve": curve,
-        "rated": any(net.has_played for net in curve),
-        "newest_first": curve[::-1],
-        "chart": charts.rating_chart(curve),
+        "newest": ratings.newest_rated(run, NETWORKS_SHOWN),
+        "strongest": ratings.strongest(run),
         "gates": gates.gates_of(run)[:GATES_SHOWN],
-        "losses": charts.loss_chart(losses),
-        "latest_losses": charts.latest_losses(losses),
-    }
+    } | _curves(run)
     return render(request, "web/run.html", context)
+
+
+def _curves(run: Run) -> dict[str, Any]:
+    """What the charts of a run's page draw, which costs most of it, as it was at most `CURVES_S` ago."""
+    key = f"curves-{run.pk}-{get_language()}"
+    curves: dict[str, Any] | None = cache.get(key)
+    if curves is None:
+        rated, losses = ratings.rating_curve(run), training.loss_curves(run)
+        drawn = charts.loss_chart(losses)
+        curves = {
+            "ratings": json_script(charts.rating_chart(rated), "rating-data") if rated else "",
+            "losses": json_script(drawn, "loss-data") if drawn else "",
+            "latest_losses": charts.latest_losses(losses),
+        }
+        cache.set(key, curves, CURVES_S)
+    return curves
 
 
 @require_safe
@@ -79,8 +97,9 @@ def network_list(request: HttpRequest, run_name: str) -> HttpResponse:
     """Networks of a run with strengths and downloads."""
     run = _run(run_name)
     page = _page(request, networks.networks(run))
-    by_network = {rated.name: rated for rated in ratings.rating_curve(run.name)}
-    page.object_list = [(network, by_network.get(network.name)) for network in page.object_list]
+    shown = list(page.object_list)
+    rated = ratings.ratings_of(shown)
+    page.object_list = [(network, rated.get(network.pk)) for network in shown]
     return render(request, "web/networks.html", {"run": run, "page": page, "query": ""})
 
 
@@ -94,7 +113,7 @@ def game_list(request: HttpRequest, run_name: str) -> HttpResponse:
         network = networks.network_by_name(name)
         if network is None or network.run_id != run.pk:
             raise Http404(f"the run {run.name} has no network {name}")
-    page = _page(request, games.games(run, network))
+    page = games.game_list(Cursor.of(request.GET), PER_PAGE, run=run, network=network)
     query = f"network={network.name}&" if network else ""
     return render(request, "web/games.html", {"run": run, "network": network, "page": page, "query": query})
 
@@ -137,11 +156,11 @@ def game_sgf(request: HttpRequest, kind: str, uid: str) -> HttpResponse:
 @require_safe
 def contributor_list(request: HttpRequest) -> HttpResponse:
     """Who contributed how much."""
-    page = _page(request, accounts.contributors())
+    page = _page(request, accounts.players())
     return render(request, "web/contributors.html", {"run": runs.current_run(), "page": page, "query": ""})
 
 
-def _run(name: str) -> Any:
+def _run(name: str) -> Run:
     run = runs.run_by_name(name)
     if run is None:
         raise Http404(f"there is no run {name}")

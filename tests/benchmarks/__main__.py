@@ -2,7 +2,8 @@
 
 Each module of this folder but for those in ``HELPERS`` is one benchmark; ratios are taken within one run against the
 baseline that the line names. `tests.benchmarks.PRECISION` says how evaluators compute. `tests.benchmarks.techniques`
-and `tests.benchmarks.root_distances` take an hour and files of their own, so they have their own command lines.
+and `tests.benchmarks.root_distances` take an hour and files of their own, so they have their own command lines;
+`tests.benchmarks.pages` takes a database.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 
 import tests.benchmarks
 
-HELPERS = ("__main__", "root_distances", "techniques", "timed_pool")
+HELPERS = ("__main__", "pages", "root_distances", "techniques", "timed_pool")
 
 
 def main(names: list[str]) -> int:

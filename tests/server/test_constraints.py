@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.db import IntegrityError, connection, transaction
-from django.db.models import CheckConstraint, Model, UniqueConstraint
+from django.db.models import CheckConstraint, F, Model, UniqueConstraint
 from django.test import Client
 from django.utils import timezone
 
 from server.accounts.models import Contributor
-from server.games.models import Game, GameState, UploadDay
+from server.games.models import Exclusion, Game, GameBlock, GameState, MatchScore, UploadDay
 from server.gates.models import Gate
 from server.jobs.models import Job, WantedMatch
 from server.networks.models import Network
@@ -63,11 +63,15 @@ BREAKS: dict[str, dict[str, Any]] = {
     "game_reason": {"state": "refused", "judged_at": timezone.now()},
     "game_rows": {"rows_file": ""},
     "game_winner": {"winner": "X"},
+    "score_two_networks": {"white_network": F("black_network")},
+    "score_points": {"black_half_points": 1},
+    "exclusion_kind": {"name": "a machine"},
+    "exclusion_reason": {"reason": ""},
 }
 ELSEWHERE = {
     "network_name_any_case", "gate_two_networks", "gate_one_open_per_candidate",
     "job_networks", "game_uid", "game_number", "game_of_job_once", "game_content", "game_two_networks",
-    "uploadday_once", "wantedmatch_two_networks", "wantedmatch_games",
+    "uploadday_once", "wantedmatch_two_networks", "wantedmatch_games", "score_once", "block_once",
 }  # fmt: skip
 
 
@@ -83,6 +87,11 @@ def world(client: Client, anna: Contributor, run: Run, tmp_path: Path) -> dict[s
         "gate": Gate.objects.get(),
         "job": job,
         "game": Game.objects.get(),
+        "score": MatchScore.objects.create(
+            run=run, black_network=Gate.objects.get().candidate, white_network=Gate.objects.get().opponent
+        ),
+        "block": GameBlock.objects.create(kind="training", block=0, games=1),
+        "exclusion": Exclusion.objects.create(kind="user", contributor=anna, reason="for a test"),
     }
 
 
@@ -135,6 +144,8 @@ def test_pairs_and_uniqueness(client: Client, anna: Contributor, world: dict[str
     wanted = WantedMatch.objects.create(run_id=run.pk, first=candidate, second_id=random.pk, games=2)
     breaks("wantedmatch_two_networks", update(wanted, second=candidate))
     breaks("wantedmatch_games", update(wanted, games=0))
+    breaks("score_once", copy(world["score"]))
+    breaks("block_once", copy(world["block"]))
     breaks("game_two_networks", update(rated, white_network=rated.black_network))
     counted = {"state": GameState.COUNTED, "judged_at": timezone.now(), "number": 5, "last_row": 3}
     update(game, **counted)()

@@ -16,7 +16,7 @@ from server.accounts.models import Contributor
 from server.games.models import Game, GameState
 from server.games.moderation import games_refuse
 from server.games.moving import Refusal
-from server.games.selectors import match_results
+from server.games.selectors import match_scores
 from server.games.tasks import audit_pending
 from server.gates.models import Gate
 from server.jobs.models import Job
@@ -134,7 +134,7 @@ def test_a_match_that_reached_the_limit_is_half_a_point_or_nothing(
     assert (game.state, game.reason) == (GameState.COUNTED, "")
     gate = Gate.objects.get()
     assert (gate.pending, gate.played, gate.half_points) == ((0, 1, 1) if counts else (0, 0, 0))
-    assert [result.winner for result in match_results(run.pk)] == (["0"] if counts else [])
+    assert [(score.games, score.black_half_points) for score in match_scores(run.pk)] == ([(1, 1)] if counts else [])
     Run.objects.filter(pk=run.pk).update(unfinished_games_count=not counts)
     games_refuse([game.pk], Refusal("moderated", "taken out"))
     gate.refresh_from_db()

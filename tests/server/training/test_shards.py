@@ -13,8 +13,9 @@ from common.rows import ARRAYS, GlobalTarget, Rows, read_npz
 from nets.data.files import DataFolder
 from server.accounts.models import Contributor
 from server.games.auditing import games_audit
-from server.games.models import Game
-from server.games.moderation import contributor_refuse, games_refuse, games_restore
+from server.games.exclusions import exclusion_make, exclusions_go_on
+from server.games.models import Exclusion, ExclusionKind, Game
+from server.games.moderation import games_refuse, games_restore
 from server.games.moving import Refusal
 from server.jobs.models import Job
 from server.runs.models import Run
@@ -110,7 +111,8 @@ def test_only_the_shards_of_moderated_games_are_written_again(run: Run, games: l
 def test_an_excluded_contributor_leaves_no_rows(run: Run, games: list[Game], anna: Contributor, tmp_path: Path) -> None:
     folder = folder_of(run, tmp_path / "here")
     folder.update()
-    contributor_refuse(anna, FAULT)
+    exclusion_make(Exclusion(kind=ExclusionKind.CONTRIBUTOR, contributor=anna, reason="taken out"))
+    exclusions_go_on()
     folder.update()
     assert held(folder) == []
 

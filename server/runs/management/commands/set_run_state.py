@@ -1,0 +1,34 @@
+"""``manage.py set_run_state NAME STATE``: pause a run, let it go on, or close it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from server.runs.models import RunState
+from server.runs.selectors import run_by_name
+from server.runs.services import run_set_state
+
+
+class Command(BaseCommand):
+    """Change the state of a run."""
+
+    help = (
+        "paused: no jobs are given, games of earlier jobs are taken, training goes on. closed: no jobs, no games, no "
+        "training. active: all of it. Clients play for the newest active run, and wait for the newest paused one."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the command line."""
+        parser.add_argument("name")
+        parser.add_argument("state", choices=RunState.values)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run the command."""
+        run = run_by_name(options["name"])
+        if run is None:
+            raise CommandError(f"there is no run {options['name']!r}")
+        was = run.state
+        run_set_state(run, RunState(options["state"]))
+        self.stdout.write(f"run {run.name}: {was} -> {run.state}")
