@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.urls import include, path, re_path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from common import wire
@@ -14,6 +15,7 @@ from server.jobs.api import TaskApi
 from server.networks.api import NetworkApi, NetworkListApi, NewestTrainingNetworkApi, model_file
 from server.runs.api import CurrentRunApi, RunApi, RunListApi
 from server.schema import BasicLogin as BasicLogin
+from server.schema import TokenLogin as TokenLogin
 
 
 def _relative(wire_path: str) -> str:
@@ -40,6 +42,8 @@ urlpatterns = [
     re_path(r"^api/", not_found),
     path("models/<slug:name>.bin.gz", model_file, name="network-file"),
     path("healthz/", healthz, name="healthz"),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="account:password")),  # where tries are counted
     path("admin/", admin.site.urls),
+    path("account/", include("server.web.account_urls")),
     path("", include("server.web.urls")),
 ]

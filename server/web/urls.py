@@ -17,5 +17,5 @@ urlpatterns = [
     path("game/<str:kind>/<str:uid>/", views.game_page, name="game"),
     path("game/<str:kind>/<str:uid>/sgf/", views.game_sgf, name="sgf"),
     path("contributors/", views.contributor_list, name="contributors"),
-    re_path(r"^(?P<path>(?:runs|networks|games|game|contributors|admin)(?:/.*)?(?<!/))$", views.with_slash),
+    re_path(r"^(?P<path>(?:runs|networks|games|game|contributors|account|admin)(?:/.*)?(?<!/))$", views.with_slash),
 ]
