@@ -12,7 +12,9 @@ CSRF_TRUSTED_ORIGINS  origins (``https://…``) that may send the site's forms, 
 TRUST_PROXY        believe X-Forwarded-Proto and -Host: only behind a proxy that sets them        ``false``
 NUM_PROXIES        proxies in front, for telling clients' addresses apart                         1 with TRUST_PROXY
 BASE_PATH          path below which a proxy serves us, which it strips, e.g. ``/go``              empty
-HTTPS              people reach us by HTTPS: cookies are sent over nothing else                   ``true``
+HTTPS              people reach us by HTTPS: pages lead there, cookies are sent over nothing else ``true``
+HSTS_SUBDOMAINS    names below ours are reached by HTTPS alone, too                               ``false``
+STATEMENT_TIMEOUT  seconds after which the database gives a query up; 0: never                    0
 STORAGE            ``local``, or ``s3`` (then AWS_STORAGE_BUCKET_NAME, AWS_S3_ENDPOINT_URL, …)    ``local``
 THROTTLE_USER      API requests per contributor, e.g. ``3000/min``                                ``3000/min``
 THROTTLE_ANON      API requests per address without login                                         ``300/min``
@@ -33,6 +35,7 @@ DEBUG              Django's debug pages; never for a server that others reach   
 from __future__ import annotations
 
 import importlib.util
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -115,12 +118,17 @@ TEMPLATES = [
 # ---------------------------------------------------------------------------------------------------------- database
 
 
+STATEMENT_TIMEOUT = env.int("STATEMENT_TIMEOUT", default=0)
+
+
 def database_settings(url: str) -> dict[str, Any]:
     """Django's description of the PostgreSQL at ``url``; a socket's folder may be given as ``?host=FOLDER``."""
     parsed: dict[str, Any] = environ.Env.db_url_config(url)
     options: dict[str, Any] = parsed.setdefault("OPTIONS", {})
     parsed["HOST"] = options.pop("host", parsed.get("HOST", ""))
     options.setdefault("connect_timeout", 5)
+    if STATEMENT_TIMEOUT:
+        options.setdefault("options", f"-c statement_timeout={STATEMENT_TIMEOUT * 1000}")
     return parsed | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
 
 
@@ -146,6 +154,13 @@ HTTPS = env.bool("HTTPS", default=True)
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
 SECURE_HSTS_SECONDS = 3600 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS and env.bool("HSTS_SUBDOMAINS", default=False)
+# People's pages go to https; what programs ask for does not, since KataGo's client follows no redirect, nor does the
+# first page, by which it tests the connection, nor the health that is asked for from inside.
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [rf"^{re.escape(BASE_PATH.strip('/'))}/?(?:$|api/|models/|healthz/)"]
+# W021: whether browsers ship with the name of a domain is for its owner to say, not for a program that runs there.
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 PASSWORD_HASHERS = [

@@ -53,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.ALLOWED_HOSTS = ["*"]
     settings.HTTPS = settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
     settings.SECURE_HSTS_SECONDS = 0
+    settings.SECURE_SSL_REDIRECT = False
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.CELERY_BROKER_URL = "memory://"
