@@ -44,6 +44,7 @@ PLACEHOLDERS: Final = {
     r"\bcreate_run NAME …": "create_run other",
     r"\bcreate_run NAME ": "create_run another ",
     r"\badd_contributor NAME": "add_contributor somebody",
+    r"\bset_role NAME": "set_role somebody",
     r"\badd_network RUN FILE": "add_network small7 net.bin.gz",
     r"\bsudo -u postgres psql ": "{psql} ",
     r"@localhost:5432/tengen": "@/tengen?host={host}",
