@@ -129,6 +129,9 @@ PHRASE_NO_LONGER_ENABLED: Final = "no longer enabled for"
 PHRASE_NO_PERMISSION: Final = "permission to perform"
 """In a 403: the client adds the hint to verify the e-mail address."""
 
+LOGIN_TOKEN_PREFIX: Final = "tengen_"
+"""Ours: how a token begins that takes the place of a password, as ``Authorization: Bearer`` or as Basic's password."""
+
 SGF_CONTENT_TYPE: Final = "text/plain"
 NPZ_CONTENT_TYPE: Final = "application/octet-stream"
 

@@ -1,16 +1,19 @@
-# The volunteer's program. For NVIDIA GPUs build with --build-arg TORCH_INDEX=https://download.pytorch.org/whl/cu130
-# and run with --gpus all:
+# The volunteer's program; every package is checked by its hash (python -m deploy.lock). For NVIDIA GPUs name an index,
+# such as https://download.pytorch.org/whl/cu130, and a file of your own with that torch and what it needs:
+# --build-arg TORCH_INDEX=… TORCH_LOCK=…, and run with --gpus all.
 #   docker build -f deploy/client.Dockerfile -t tengen-client .
-#   docker run -it -v tengen:/data -e TENGEN_SERVER_URL=... -e TENGEN_USERNAME=... -e TENGEN_PASSWORD=... tengen-client
-FROM python:3.11-slim
+#   docker run -it -v tengen:/data -e TENGEN_SERVER_URL=... -e TENGEN_TOKEN=... tengen-client
+ARG PYTHON_IMAGE=python:3.11-slim
+FROM ${PYTHON_IMAGE}
 
 RUN useradd --create-home --uid 10001 tengen && mkdir /data && chown tengen /data
 WORKDIR /app
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
-COPY requirements.lock ./
-COPY client/requirements.txt client/requirements.txt
-RUN pip install --no-cache-dir --constraint requirements.lock --index-url ${TORCH_INDEX} torch \
- && pip install --no-cache-dir --constraint requirements.lock -r client/requirements.txt
+ARG TORCH_LOCK=deploy/locks/torch-cpu.txt
+COPY deploy/locks deploy/locks
+RUN pip install --no-cache-dir --no-deps --require-hashes --index-url ${TORCH_INDEX} -r ${TORCH_LOCK} \
+ && pip install --no-cache-dir --no-deps --require-hashes -r deploy/locks/client.txt \
+ && pip check
 COPY LICENSE ./
 COPY common common
 COPY nets nets

@@ -15,3 +15,14 @@ class BasicLogin(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-cal
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
         """The scheme by OpenAPI's name."""
         return {"type": "http", "scheme": "basic"}
+
+
+class TokenLogin(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # registers itself by being made
+    """A token of our client."""
+
+    target_class = "server.accounts.authentication.TokenAuthentication"
+    name = "tokenAuth"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        """The scheme by OpenAPI's name."""
+        return {"type": "http", "scheme": "bearer"}

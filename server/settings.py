@@ -12,14 +12,24 @@ CSRF_TRUSTED_ORIGINS  origins (``https://…``) that may send the site's forms, 
 TRUST_PROXY        believe X-Forwarded-Proto and -Host: only behind a proxy that sets them        ``false``
 NUM_PROXIES        proxies in front, for telling clients' addresses apart                         1 with TRUST_PROXY
 BASE_PATH          path below which a proxy serves us, which it strips, e.g. ``/go``              empty
-HTTPS              people reach us by HTTPS: cookies are sent over nothing else                   ``true``
+HTTPS              people reach us by HTTPS: pages lead there, cookies are sent over nothing else ``true``
+HSTS_SUBDOMAINS    names below ours are reached by HTTPS alone, too                               ``false``
+STATEMENT_TIMEOUT  seconds after which the database gives a query up; 0: never                    0
 STORAGE            ``local``, or ``s3`` (then AWS_STORAGE_BUCKET_NAME, AWS_S3_ENDPOINT_URL, …)    ``local``
 MIN_FREE_MIB       games are refused (507) while less room is left on the disk                   ``1024``
 UPLOAD_GAMES_PER_DAY  games that one login may send on a day                                      1,000,000
 UPLOAD_MIB_PER_DAY what they may hold together                                                   ``102400``
-THROTTLE_USER      requests per contributor, e.g. ``3000/min``                                    ``3000/min``
-THROTTLE_ANON      requests per address without login                                             ``300/min``
+THROTTLE_USER      API requests per contributor, e.g. ``3000/min``                                ``3000/min``
+THROTTLE_ANON      API requests per address without login                                         ``300/min``
+THROTTLE_PAGES     pages per address                                                              ``300/min``
 THROTTLE_LOGIN     failed logins per address, and per account                                     ``20/min``
+SIGN_UP            people make accounts by themselves; else maintainers make them                 ``false``
+VERIFY_EMAIL       who signed up contributes once the e-mail address is confirmed                 ``true``
+EMAIL_URL          mail server: ``smtp+tls://user:password@host:587``; empty: no e-mail           empty
+MAIL_FROM          sender of e-mails                                                              ``tengen@`` host
+THROTTLE_SIGN_UP   accounts made per address                                                      ``5/hour``
+THROTTLE_SIGN_UPS  accounts made by all together                                                  ``300/day``
+THROTTLE_LETTERS   e-mails asked for per network address, and per e-mail address                  ``5/hour``
 LOG_LEVEL          ``DEBUG``, ``INFO``, ``WARNING``, ``ERROR``                                    ``INFO``
 DEBUG              Django's debug pages; never for a server that others reach                     ``false``
 ================== ============================================================================= =====================
@@ -28,6 +38,7 @@ DEBUG              Django's debug pages; never for a server that others reach   
 from __future__ import annotations
 
 import importlib.util
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -83,13 +94,14 @@ MIDDLEWARE = [
     "server.web.middleware.content_security_policy",
     "server.web.middleware.refuse_nul",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "server.web.middleware.limit_pages",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "server.web.middleware.TooManyLogins",
+    "server.web.middleware.TooManyRequests",
 ]
 ROOT_URLCONF = "server.urls"
 WSGI_APPLICATION = "server.wsgi.application"
@@ -110,12 +122,17 @@ TEMPLATES = [
 # ---------------------------------------------------------------------------------------------------------- database
 
 
+STATEMENT_TIMEOUT = env.int("STATEMENT_TIMEOUT", default=0)
+
+
 def database_settings(url: str) -> dict[str, Any]:
     """Django's description of the PostgreSQL at ``url``; a socket's folder may be given as ``?host=FOLDER``."""
     parsed: dict[str, Any] = environ.Env.db_url_config(url)
     options: dict[str, Any] = parsed.setdefault("OPTIONS", {})
     parsed["HOST"] = options.pop("host", parsed.get("HOST", ""))
     options.setdefault("connect_timeout", 5)
+    if STATEMENT_TIMEOUT:
+        options.setdefault("options", f"-c statement_timeout={STATEMENT_TIMEOUT * 1000}")
     return parsed | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
 
 
@@ -141,15 +158,41 @@ HTTPS = env.bool("HTTPS", default=True)
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
 SECURE_HSTS_SECONDS = 3600 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS and env.bool("HSTS_SUBDOMAINS", default=False)
+# People's pages go to https; what programs ask for does not, since KataGo's client follows no redirect, nor does the
+# first page, by which it tests the connection, nor the health that is asked for from inside.
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [rf"^{re.escape(BASE_PATH.strip('/'))}/?(?:$|api/|models/|healthz/)"]
+# W021: whether browsers ship with the name of a domain is for its owner to say, not for a program that runs there.
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+PASSWORD_HASHERS = [
+    "server.accounts.hashing.Argon2",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",  # of before: each is hashed anew at its next login
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "server.accounts.hashing.NoTokenValidator"},
 ]
 AUTHENTICATION_BACKENDS = ["server.accounts.throttling.CountingBackend"]
-LOGIN_URL = "admin:login"
+LOGIN_URL = "account:login"
+LOGIN_REDIRECT_URL = "account:home"
+PASSWORD_RESET_TIMEOUT = 24 * 3600
+SIGN_UP = env.bool("SIGN_UP", default=False)
+VERIFY_EMAIL = env.bool("VERIFY_EMAIL", default=True)
+EMAIL_URL = env.str("EMAIL_URL", default="")
+HAS_EMAIL = bool(EMAIL_URL)
+_EMAIL: dict[str, Any] = environ.Env.email_url_config(EMAIL_URL or "dummymail://")
+EMAIL_BACKEND = _EMAIL["EMAIL_BACKEND"]
+EMAIL_HOST, EMAIL_PORT = _EMAIL["EMAIL_HOST"] or "localhost", _EMAIL["EMAIL_PORT"] or 25
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _EMAIL["EMAIL_HOST_USER"] or "", _EMAIL["EMAIL_HOST_PASSWORD"] or ""
+EMAIL_USE_TLS, EMAIL_USE_SSL = _EMAIL.get("EMAIL_USE_TLS", False), _EMAIL.get("EMAIL_USE_SSL", False)
+EMAIL_FILE_PATH = _EMAIL["EMAIL_FILE_PATH"] or None
+EMAIL_TIMEOUT = 20
+DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", default="") or f"tengen@{(ALLOWED_HOSTS or ['localhost'])[0]}"
 
 # ----------------------------------------------------------------------------------------------------- files, languages
 
@@ -189,19 +232,22 @@ LANGUAGE_CODE = "en"
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "server.accounts.authentication.RememberingBasicAuthentication",
+        "server.accounts.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.MultiPartParser", "rest_framework.parsers.FormParser"],
-    "DEFAULT_THROTTLE_CLASSES": [
-        "rest_framework.throttling.UserRateThrottle",
-        "rest_framework.throttling.AnonRateThrottle",
-    ],
+    "DEFAULT_THROTTLE_CLASSES": ["server.accounts.limits.CountedThrottle"],
     "DEFAULT_THROTTLE_RATES": {
         "user": env.str("THROTTLE_USER", default="3000/min"),
         "anon": env.str("THROTTLE_ANON", default="300/min"),
+        "pages": env.str("THROTTLE_PAGES", default="300/min"),
         "login": env.str("THROTTLE_LOGIN", default="20/min"),
+        "sign_up": env.str("THROTTLE_SIGN_UP", default="5/hour"),
+        "sign_up_all": env.str("THROTTLE_SIGN_UPS", default="300/day"),
+        "letters": env.str("THROTTLE_LETTERS", default="5/hour"),
+        "export": "5/hour",
     },
     "NUM_PROXIES": env.int("NUM_PROXIES", default=1 if TRUST_PROXY else 0),
     "DEFAULT_PAGINATION_CLASS": "server.api.Pages",
@@ -245,6 +291,7 @@ CELERY_TASK_ROUTES = {
     "server.games.*": {"queue": "audit"},
     "server.jobs.*": {"queue": "audit"},
     "server.ratings.*": {"queue": "ratings"},
+    "server.accounts.*": {"queue": "ratings"},
     "server.upkeep.*": {"queue": "ratings"},  # takes long, and no game is to wait for it
     "server.training.*": {"queue": "training"},
 }
@@ -271,6 +318,7 @@ CELERY_BEAT_SCHEDULE = {
     "take excluded games out": _every(30.0, "server.upkeep.tasks.moderate"),
     "count full blocks of games": _every(300.0, "server.upkeep.tasks.close_blocks"),
     "forget old logins": _every(3600.0, "server.accounts.tasks.forget_logins"),
+    "send letters": _every(60.0, "server.accounts.tasks.send_letters"),
     "mark lost jobs": _every(60.0, "server.jobs.tasks.expire"),
     "train": _every(10.0, "server.training.tasks.train"),
     "rate": _every(30.0, "server.ratings.tasks.compute_ratings"),

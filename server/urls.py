@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.urls import include, path, re_path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from common import wire
@@ -18,6 +19,7 @@ from server.positions.api import StartPositionsApi
 from server.ratings.api import EloListApi, StrongestNetworkApi
 from server.runs.api import CurrentRunApi, RunApi, RunListApi
 from server.schema import BasicLogin as BasicLogin
+from server.schema import TokenLogin as TokenLogin
 from server.training.uploads import NetworksApi
 
 
@@ -52,6 +54,8 @@ urlpatterns = [
     path("models/<slug:name>.bin.gz", model_file, name="network-file"),
     path("models/<slug:name>.zip", model_zip, name="network-zip"),
     path("healthz/", healthz, name="healthz"),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="account:password")),  # where tries are counted
     path("admin/", admin.site.urls),
+    path("account/", include("server.web.account_urls")),
     path("", include("server.web.urls")),
 ]

@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ.setdefault("SECRET_KEY", "for tests")
+    os.environ.setdefault("SECRET_KEY", "for tests, as long as a secret has to be: 0123456789abcdef")
     if _OWN_DATABASE:
         url = database.address(_POSTGRES)
         os.environ["DATABASE_URL"] = os.environ["TENGEN_TEST_DATABASE"] = url
@@ -53,6 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.ALLOWED_HOSTS = ["*"]
     settings.HTTPS = settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False
     settings.SECURE_HSTS_SECONDS = 0
+    settings.SECURE_SSL_REDIRECT = False
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.CELERY_BROKER_URL = "memory://"
     settings.CELERY_BROKER_TRANSPORT_OPTIONS = {}

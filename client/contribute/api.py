@@ -20,6 +20,7 @@ from client.contribute.errors import (
     UpdateNeededError,
 )
 from client.contribute.exchange import Answer, Exchange, foreign, retry_after
+from client.contribute.settings import Login
 from client.contribute.spool import SpooledGame
 from client.contribute.uploads import UPLOAD_KINDS
 from common import wire
@@ -39,6 +40,23 @@ _BY_CODE: Final[dict[wire.ErrorCode, type[ServerError]]] = {
 }
 
 
+class _BearerAuth(requests.auth.AuthBase):
+    """A token as the login. As an object, so that no entry of a .netrc takes its place."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Add the header."""
+        request.headers["Authorization"] = f"Bearer {self._token}".encode()
+        return request
+
+
+def _basic(login: Login) -> requests.auth.HTTPBasicAuth:
+    """Bytes, since requests would encode text as Latin-1 and the protocol wants UTF-8."""
+    return requests.auth.HTTPBasicAuth(login.username.encode(), login.password.encode())
+
+
 class ServerApi:
     """The requests of one contributor to one server.
 
@@ -47,12 +65,9 @@ class ServerApi:
         cut: set when every request under way shall end at once.
     """
 
-    def __init__(
-        self, session: requests.Session, server_url: str, username: str, password: str, cut: threading.Event
-    ) -> None:
+    def __init__(self, session: requests.Session, server_url: str, login: Login, cut: threading.Event) -> None:
         self.server_url = server_url
-        # Bytes, since requests would encode text as Latin-1 and the protocol wants UTF-8.
-        auth = requests.auth.HTTPBasicAuth(username.encode(), password.encode())
+        auth = _BearerAuth(login.token) if login.token else _basic(login)
         headers = {"User-Agent": wire.USER_AGENT, "Accept": "application/json"}
         self._exchange = Exchange(session, server_url, auth, headers, cut)
 

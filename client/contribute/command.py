@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (SettingsError, DeviceError) as error:
         console.line(str(error))
         return EXIT_USAGE
-    for line in settings.about_ignored():
+    for line in settings.advice():
         console.line(line)
     with ExitStack() as stack:
         try:
@@ -108,7 +108,7 @@ class Contributor:
         self._ended = False
         self._wishes: queue.SimpleQueue[Wish] = queue.SimpleQueue()
         self._speed = SpeedMeter()
-        self._api = ServerApi(session, settings.server_url, settings.username, settings.password, self._stops.now)
+        self._api = ServerApi(session, settings.server_url, settings.login, self._stops.now)
         self._fetcher = TaskFetcher(
             api=self._api,
             cache=NetworkCache(settings.data_directory / "networks", settings.network_cache_bytes, session),
@@ -197,7 +197,7 @@ class Contributor:
         games = sum(stream.games for stream in self._streams)
         run = self._fetcher.run.name if self._fetcher.run else ""
         self._console.line(
-            f"contributing to {self._settings.server_url} as {self._settings.username}, run {run}:"
+            f"contributing to {self._settings.server_url} as {self._settings.login.told}, run {run}:"
             f" {', '.join(stream.name for stream in self._streams)}, up to {games} games at once."
             " Ctrl-C finishes the running games, a second one stops now"
         )

@@ -13,7 +13,7 @@ import re
 import tempfile
 import urllib.parse
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -29,12 +29,13 @@ from common.text_files import TextError, read_text
 ENVIRONMENT_PREFIX: Final = "TENGEN_"
 REQUIRED: Final = {
     "serverUrl": "the address of the server",
+    "token": "the token of your account",
     "username": "your contributor name",
     "password": "the password of your contributor name",
 }
-"""Keys without a default, and how a message names them."""
+"""Keys without a default, and how a message names them; name and password only where there is no token."""
 
-FREE_TEXT: Final = ("serverUrl", "username", "password", "dataDirectory")
+FREE_TEXT: Final = ("serverUrl", "token", "username", "password", "dataDirectory")
 """Keys whose value may have a ``#`` in it."""
 
 _OF_KATAGO: Final = re.compile(
@@ -71,10 +72,14 @@ class Option:
 
 OPTIONS: Final = (
     Option("serverUrl", "--server-url", "", "address of the server, e.g. https://tengen.example.org"),
-    Option("username", "--username", "", "your contributor name"),
     Option(
-        "password", "--password", "", "its password (better in the environment or the file than on the command line)"
+        "token",
+        "--token",
+        "",
+        "your login, made and revoked on your account's page (better in the environment or the file than here)",
     ),
+    Option("username", "--username", "", "your contributor name, where you log in by a password"),
+    Option("password", "--password", "", "its password, where you have no token"),
     Option("gpus", "--gpus", "", "devices to use: GPU numbers such as 0,1, or cpu; default: every GPU, else cpu"),
     Option("cpuStreams", "--cpu-streams", "0", "games streams on a CPU, one core each; 0 = one per core"),
     Option("maxSimultaneousGames", "--games-per-stream", "0", "games at once in each stream; 0 = chosen by device"),
@@ -93,12 +98,25 @@ OPTIONS: Final = (
 
 
 @dataclass(frozen=True)
+class Login:
+    """Who contributes: a token, or name and password as KataGo's client has them."""
+
+    token: str = field(default="", repr=False)
+    username: str = ""
+    password: str = field(default="", repr=False)
+
+    @property
+    def told(self) -> str:
+        """How lines name it."""
+        return self.username or "the holder of a token"
+
+
+@dataclass(frozen=True)
 class ClientSettings:
     """What the contribute command needs to know; ``gpus`` is as typed (see `client.devices`)."""
 
     server_url: str
-    username: str
-    password: str
+    login: Login
     gpus: str
     cpu_streams: int
     games_per_stream: int
@@ -111,9 +129,14 @@ class ClientSettings:
     ignored: tuple[str, ...] = ()
     """Keys of the file that only KataGo's client has."""
 
-    def about_ignored(self) -> list[str]:
-        """What to tell of `ignored`: that, and what does the same here."""
+    def advice(self) -> list[str]:
+        """What to tell of the login and of `ignored`: what is better, and what does the same here."""
         lines = []
+        if not self.login.token:
+            lines.append(
+                f"logs in by a password; a token, made at {self.server_url}/account/, can be revoked and costs the"
+                " server less: give it by --token, TENGEN_TOKEN or `token = ...`"
+            )
         if self.ignored:
             lines.append(f"ignored settings, which have no meaning here: {', '.join(self.ignored)}")
         if any(key.startswith("proxy") for key in self.ignored):
@@ -151,8 +174,7 @@ def load_settings(arguments: argparse.Namespace, environment: Mapping[str, str] 
     _check_address(values["serverUrl"])
     return ClientSettings(
         server_url=values["serverUrl"].rstrip("/"),
-        username=values["username"],
-        password=values["password"],
+        login=_login(values),
         gpus=values["gpus"],
         cpu_streams=_integer(values, "cpuStreams", 0, 1024),
         games_per_stream=_integer(values, "maxSimultaneousGames", 0, MAX_GAMES_AT_ONCE),
@@ -164,6 +186,13 @@ def load_settings(arguments: argparse.Namespace, environment: Mapping[str, str] 
         evaluation_cache_bytes=_integer(values, "evaluationCacheMiB", 0, 1_000_000) * 2**20,
         ignored=ignored,
     )
+
+
+def _login(values: Mapping[str, str]) -> Login:
+    """A token, where there is one, is all that is sent, so that a password may stay where it is."""
+    if values["token"]:
+        return Login(token=values["token"].strip(), username=values["username"])
+    return Login(username=values["username"], password=values["password"])
 
 
 def _data_directory(given: str) -> Path:
@@ -201,8 +230,10 @@ def prepare_data_directory(directory: Path) -> None:
 
 
 def _check_given(values: Mapping[str, str]) -> None:
+    by_password = not values["token"] and (values["username"] or values["password"])
+    required = {"serverUrl", "username", "password"} if by_password else {"serverUrl", "token"}
     for option in OPTIONS:
-        if option.key in REQUIRED and not values[option.key]:
+        if option.key in required and not values[option.key]:
             raise SettingsError(
                 f"{REQUIRED[option.key]} is not set: give {option.flag}, or set {option.variable}, or write a file with"
                 f" `{option.key} = ...` and name it by --config"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from server.accounts.models import Contributor
@@ -14,13 +15,17 @@ def require_contributor(user: object) -> Contributor:
     """The contributor who is logged in.
 
     Raises:
-        NotAllowed: the login has no contributor's account, or may not contribute.
+        NotAllowed: the login has no contributor's account, may not contribute, or its address is not confirmed.
     """
     contributor = getattr(user, "contributor", None)
     if not isinstance(contributor, Contributor):
         raise NotAllowed("this login is not a contributor's; ask the run's maintainers")
     if not contributor.may_contribute:
         raise NotAllowed("this account may not contribute at the moment; ask the run's maintainers")
+    if settings.VERIFY_EMAIL and not contributor.email_verified:
+        raise NotAllowed(
+            "this account's e-mail address is not confirmed yet; the account's page sends the letter again"
+        )
     return contributor
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from typing import Final
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -12,28 +13,41 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from server.accounts.models import USERNAME_PATTERN, Contributor
+from server.accounts.roles import Role, role_set
 from server.errors import InvalidSettings
+
+NAME_RULE: Final = "3 to 60 letters, digits and '.', '+', '-', '_' are allowed"
 
 
 def contributor_create(
-    *, username: str, password: str | None = None, is_staff: bool = False
+    *,
+    username: str,
+    password: str | None = None,
+    role: Role = Role.VOLUNTEER,
+    email: str = "",
+    is_verified: bool = True,
 ) -> tuple[Contributor, str]:
     """A new user who may contribute, and the password: the given one, or one that is made up.
+
+    Args:
+        is_verified: the e-mail address needs no confirmation.
 
     Raises:
         InvalidSettings: the name is taken or malformed, or the password is too weak.
     """
     user_model = get_user_model()
     if not re.fullmatch(USERNAME_PATTERN, username):
-        raise InvalidSettings(f"user name {username!r}: 3 to 60 letters, digits and '.', '+', '-', '_' are allowed")
-    if user_model.objects.filter(username=username).exists():
+        raise InvalidSettings(f"user name {username!r}: {NAME_RULE}")
+    if user_model.objects.filter(username__iexact=username).exists():
         raise InvalidSettings(f"user name {username!r} is taken")
-    user = user_model(username=username, is_staff=is_staff, is_superuser=is_staff)
+    user = user_model(username=username, email=email)
     password = _checked(password, user)
     with transaction.atomic():
         user.set_password(password)
         user.save()
-        return Contributor.objects.create(user=user), password
+        contributor = Contributor.objects.create(user=user, email_verified=is_verified)
+        role_set(user, role)
+    return contributor, password
 
 
 def password_set(contributor: Contributor, password: str | None = None) -> str:

@@ -8,36 +8,20 @@ address, an account and an address from which it has logged in before have a cou
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, Final, cast
+from datetime import timedelta
+from typing import Any, Final
 
 from django.contrib.auth.backends import ModelBackend
-from django.db import connection
 from django.db.models import F, Q
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.crypto import salted_hmac
-from rest_framework.exceptions import Throttled
-from rest_framework.settings import api_settings
-from rest_framework.throttling import BaseThrottle, SimpleRateThrottle
 
+from server.accounts.counting import customer_of, hold, key_of, rate
 from server.accounts.models import LoginCount
 
 KNOWN_FOR: Final = timedelta(days=30)
 """How long an address is known after a right login."""
-IPV6_CUSTOMER: Final = 64
-"""Bits of an IPv6 address that one customer cannot change."""
-_COUNT: Final = """
-    INSERT INTO accounts_logincount AS counted (key, since, attempts) VALUES (%(key)s, %(now)s, 1)
-    ON CONFLICT (key) DO UPDATE SET
-        attempts = CASE WHEN counted.since <= %(begin)s THEN 1 ELSE counted.attempts + 1 END,
-        since = CASE WHEN counted.since <= %(begin)s THEN excluded.since ELSE counted.since END
-    RETURNING attempts, since
-"""
-"""One statement, so that no two tries at once count as one."""
 
 
 @dataclass(frozen=True)
@@ -53,33 +37,17 @@ class Attempt:
     @property
     def known(self) -> str:
         """Key of the note that this account has logged in from this address."""
-        return _key("known", f"{self.account}\0{self.address}")
+        return key_of("known", f"{self.account}\0{self.address}")
 
     @property
     def pair(self) -> str:
         """Key of the count of this account from this address, where they are known."""
-        return _key("pair", f"{self.account}\0{self.address}")
+        return key_of("pair", f"{self.account}\0{self.address}")
 
 
 def limits() -> tuple[int, int]:
     """Tries that are allowed, and in how many seconds."""
-    rates = cast(Mapping[str, str], api_settings.DEFAULT_THROTTLE_RATES)
-    throttle = SimpleRateThrottle.__new__(SimpleRateThrottle)  # its parser needs none of its state
-    count, seconds = throttle.parse_rate(rates["login"])
-    return count or 0, seconds or 60
-
-
-def network_of(address: str) -> str:
-    """What stands for the customer behind an address: an IPv4 address as it is, of IPv6 the first 64 bits."""
-    try:
-        parsed = ipaddress.ip_address(address.strip("[] ").partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.ip_network((parsed, IPV6_CUSTOMER), strict=False))
+    return rate("login")
 
 
 def attempt(username: str, request: HttpRequest | None) -> Attempt:
@@ -88,9 +56,8 @@ def attempt(username: str, request: HttpRequest | None) -> Attempt:
     Raises:
         Throttled: too many tries for this account, or from this address; if they are known, of both together.
     """
-    told = None if request is None else BaseThrottle().get_ident(cast(Any, request))
-    address = None if told is None else _key("address", network_of(str(told or "")))
-    made = Attempt(_key("account", username), address)
+    address = None if request is None else key_of("address", customer_of(request))
+    made = Attempt(key_of("account", username), address)
     allowed, seconds = limits()
     if _is_known(made):
         _hold(made.pair, allowed, seconds, "Too many failed logins of this account from this address.")
@@ -116,24 +83,13 @@ def counts_forget() -> int:
 
 
 def _hold(key: str, allowed: int, seconds: int, text: str) -> None:
-    now = timezone.now()
-    window = timedelta(seconds=seconds)
-    with connection.cursor() as cursor:
-        cursor.execute(_COUNT, {"key": key, "now": now, "begin": now - window})
-        attempts, since = cast(tuple[int, datetime], cursor.fetchone())
-    if attempts > allowed:
-        raise Throttled(max(1.0, (since + window - now).total_seconds()), detail=text)
+    hold(key, allowed, seconds, text, table=LoginCount)
 
 
 def _is_known(made: Attempt) -> bool:
     if made.address is None:
         return False
     return LoginCount.objects.filter(key=made.known, known=True, since__gt=timezone.now() - KNOWN_FOR).exists()
-
-
-def _key(kind: str, value: str) -> str:
-    """Key of a count; a digest, since people also type passwords where a name belongs."""
-    return salted_hmac(f"tengen.login.{kind}", value, algorithm="sha256").hexdigest()
 
 
 class CountingBackend(ModelBackend):

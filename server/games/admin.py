@@ -77,17 +77,17 @@ class GameAdmin(KeyPagedAdmin):
         """A game is refused, not deleted: its counts have to follow."""
         return False
 
-    @admin.action(description="Refuse: take the counted games out of all counts")
+    @admin.action(description="Refuse: take the counted games out of all counts", permissions=["change"])
     def refuse(self, request: HttpRequest, games: QuerySet[Game]) -> None:
         """Take games out."""
         self.message_user(request, f"{games_refuse(_keys(games), MODERATED)} games refused")
 
-    @admin.action(description="Restore: count the refused games after all")
+    @admin.action(description="Restore: count the refused games after all", permissions=["change"])
     def restore(self, request: HttpRequest, games: QuerySet[Game]) -> None:
         """Put games in."""
         self.message_user(request, f"{games_restore(_keys(games))} games counted")
 
-    @admin.action(description="Audit the refused games again")
+    @admin.action(description="Audit the refused games again", permissions=["change"])
     def requeue(self, request: HttpRequest, games: QuerySet[Game]) -> None:
         """Send games to the audit."""
         self.message_user(request, f"{games_requeue(_keys(games))} games wait for their audit")
@@ -152,7 +152,10 @@ class ModeratedContributorAdmin(ContributorAdmin):
 
     actions = ("take_out",)
 
-    @admin.action(description="Exclude: refuse all games, also from training, and take no more; can be lifted")
+    @admin.action(
+        description="Exclude: refuse all games, also from training, and take no more; can be lifted",
+        permissions=["change"],
+    )
     def take_out(self, request: HttpRequest, contributors: QuerySet[Contributor]) -> None:
         """Take contributors out, with what they sent."""
         for contributor in contributors:

@@ -1,4 +1,4 @@
-"""What holds for every page: its content security policy, and addresses that no page can have.
+"""What holds for every page: its content security policy, limits, and addresses that no page can have.
 
 The policy: scripts come from this site's files only, never from a page's text.
 
@@ -14,6 +14,8 @@ from typing import Any, Final, cast
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from rest_framework.exceptions import Throttled
 
+from server.accounts.counting import customer_of, hold_rate
+
 POLICY: Final = "; ".join(
     [
         "default-src 'self'",
@@ -26,6 +28,9 @@ POLICY: Final = "; ".join(
         "form-action 'self'",
     ]
 )
+
+_NO_PAGES: Final = ("/api/", "/models/", "/healthz/")
+"""The API has limits of its own, nginx limits downloads, and whoever watches the server's health is always told."""
 
 
 def content_security_policy(
@@ -53,8 +58,8 @@ def refuse_nul(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[
     return middleware
 
 
-class TooManyLogins:
-    """Answers 429 where a login form was used too often; the API answers so by itself."""
+class TooManyRequests:
+    """Answers 429 where a page, or a form such as the login's, was used too often; the API answers so by itself."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -63,10 +68,26 @@ class TooManyLogins:
         return self._get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """The answer to a `Throttled` of the login; None leaves another exception to the others."""
-        if not isinstance(exception, Throttled):
-            return None
-        seconds = math.ceil(cast(Any, exception).wait or 1)  # the stubs do not know it
-        text = f"{exception.detail} Please wait and try again.\n"
-        headers = {"Retry-After": str(seconds)}
-        return HttpResponse(text, status=429, content_type="text/plain; charset=utf-8", headers=headers)
+        """The answer to a `Throttled`; None leaves another exception to the others."""
+        return _too_many(exception) if isinstance(exception, Throttled) else None
+
+
+def limit_pages(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Refuse more pages to an address than the rate "pages" allows, before anything is read for them."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if not request.path_info.startswith(_NO_PAGES):
+            try:
+                hold_rate("pages", customer_of(request), "Too many pages were asked for from this address.")
+            except Throttled as error:
+                return _too_many(error)
+        return get_response(request)
+
+    return middleware
+
+
+def _too_many(error: Throttled) -> HttpResponse:
+    seconds = math.ceil(cast(Any, error).wait or 1)  # the stubs do not know it
+    text = f"{error.detail} Please wait and try again.\n"
+    headers = {"Retry-After": str(seconds)}
+    return HttpResponse(text, status=429, content_type="text/plain; charset=utf-8", headers=headers)

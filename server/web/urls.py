@@ -29,7 +29,7 @@ urlpatterns = [
     path("contributions/<str:run_name>/", katago.contributions, name="contributions-of-run"),
     re_path(r"^sgfplayer/(?P<kind>training|rating)-games/(?P<key>[0-9]{1,18})/$", katago.player, name="sgfplayer"),
     re_path(
-        r"^(?P<path>(?:runs|networks|games|game|contributors|contributions|sgfplayer|admin)(?:/.*)?(?<!/))$",
+        r"^(?P<path>(?:runs|networks|games|game|contributors|contributions|sgfplayer|account|admin)(?:/.*)?(?<!/))$",
         views.with_slash,
     ),
 ]

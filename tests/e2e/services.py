@@ -21,17 +21,17 @@ from deploy.processes import Program
 
 COMPOSE: Final = ROOT / "deploy" / "compose.yaml"
 NGINX_SITE: Final = ROOT / "deploy" / "nginx" / "tengen.conf"
-SERVER_SERVICES: Final = ("web", "audit", "beat", "trainer")
-BROKER_PASSWORD: Final = "secret"
+SERVER_SERVICES: Final = ("web", "audit", "upkeep", "beat", "trainer")
+BROKER_PASSWORD: Final = "0a1b2c3d4e5f"
 
 
 def missing_programs() -> str:
     """Why these services cannot run here; empty if they can."""
-    missing = [name for name in ("nginx", "rabbitmq-server", "epmd") if not _program(name)]
+    missing = [name for name in ("nginx", "rabbitmq-server", "epmd") if not program_path(name)]
     return f"not installed: {', '.join(missing)}" if missing else ""
 
 
-def _program(name: str) -> str:
+def program_path(name: str) -> str:
     """Path of a system program. Debian's ``rabbitmq-server`` in ``sbin`` changes the user; the one beneath does not."""
     folders = ("/usr/lib/rabbitmq/bin", os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin")
     return shutil.which(name, path=os.pathsep.join(folders)) or ""
@@ -86,22 +86,26 @@ class RabbitMq:
 
     def programs(self) -> list[Program]:
         """The port mapper and the broker, in the order in which they are started."""
-        mapper = [_program("epmd"), "-port", str(self._mapper_port), "-address", "127.0.0.1"]
+        mapper = [program_path("epmd"), "-port", str(self._mapper_port), "-address", "127.0.0.1"]
         return [
             Program("epmd", mapper, self.environment),
-            Program("rabbitmq", [_program("rabbitmq-server")], self.environment, stop_within_s=60),
+            Program("rabbitmq", [program_path("rabbitmq-server")], self.environment, stop_within_s=60),
         ]
 
 
 class Nginx:
-    """An nginx that serves the site of ``deploy/``; only the address of its upstream and its own are replaced."""
+    """An nginx that serves the site of ``deploy/``; only the address of its upstream and its own are replaced.
 
-    def __init__(self, folder: Path, port: int, upstream_port: int) -> None:
+    ``more`` stands beside the site, as what an operator adds.
+    """
+
+    def __init__(self, folder: Path, port: int, upstream_port: int, more: str = "") -> None:
         folder.mkdir(parents=True, exist_ok=True)
         site = NGINX_SITE.read_text()
         for place, here in (
             ("server web:8000", f"server 127.0.0.1:{upstream_port}"),
             ("listen 80;", f"listen 127.0.0.1:{port};"),
+            ("access_log /var/log/nginx/access.log", f"access_log {folder}/access.log"),
         ):
             assert site.count(place) == 1, f"{NGINX_SITE} has no {place!r}"
             site = site.replace(place, here)
@@ -112,13 +116,13 @@ class Nginx:
         self.configuration.write_text(
             ("user root;\n" if os.geteuid() == 0 else "")
             + f"daemon off;\nworker_processes 1;\npid {folder}/nginx.pid;\nerror_log stderr;\nevents {{}}\n"
-            f"http {{\n    access_log {folder}/access.log;\n{folders}    include {folder}/tengen.conf;\n}}\n"
+            f"http {{\n{more}{folders}    include {folder}/tengen.conf;\n}}\n"
         )
         self._folder = folder
 
     def program(self) -> Program:
         """The server."""
-        command = [_program("nginx"), "-p", str(self._folder), "-e", "stderr", "-c", str(self.configuration)]
+        command = [program_path("nginx"), "-p", str(self._folder), "-e", "stderr", "-c", str(self.configuration)]
         return Program("nginx", command, os.environ.copy())
 
 
@@ -135,7 +139,7 @@ class ComposedInstallation(Installation):
         typed = {
             "SECRET_KEY": self.secrets["secret_key"],
             "ALLOWED_HOSTS": "127.0.0.1",
-            "POSTGRES_PASSWORD": "unused",
+            "DATABASE_PASSWORD": "unused",
             "RABBITMQ_PASSWORD": BROKER_PASSWORD,
         }
         composed = {name: _expanded(value, typed) for name, value in self.compose["x-server"]["environment"].items()}

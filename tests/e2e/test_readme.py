@@ -44,6 +44,7 @@ PLACEHOLDERS: Final = {
     r"\bcreate_run NAME …": "create_run other",
     r"\bcreate_run NAME ": "create_run another ",
     r"\badd_contributor NAME": "add_contributor somebody",
+    r"\bset_role NAME": "set_role somebody",
     r"\badd_network RUN FILE": "add_network small7 net.bin.gz",
     r"\bset_run_state NAME ": "set_run_state other ",
     r"\bexclude_games user NAME": "exclude_games user somebody",

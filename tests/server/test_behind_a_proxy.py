@@ -20,6 +20,7 @@ from django.test import Client
 
 from client.contribute.api import ServerApi
 from client.contribute.loop import Backoff, Outcome
+from client.contribute.settings import Login
 from client.contribute.spool import Spool
 from client.contribute.uploader import Uploader
 from common import wire
@@ -167,7 +168,7 @@ def send_all(spool: Spool, url: str) -> tuple[Uploader, list[str]]:
     lines: list[str] = []
     with requests.Session() as session:
         session.trust_env = False
-        api = ServerApi(session, url, "anna", PASSWORD, threading.Event())
+        api = ServerApi(session, url, Login(username="anna", password=PASSWORD), threading.Event())
         uploader = Uploader(api, spool, Backoff(random.Random(1)), lines.append, lines.append)
         for _ in range(MAX_STEPS):
             if uploader.step() is Outcome.IDLE:

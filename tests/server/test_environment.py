@@ -22,6 +22,7 @@ from server.tables import MIGRATE, is_missing_table, missing_tables
 from server.web.views import trouble
 from tests.e2e.services import free_port
 
+KEY = "long and random: 0123456789abcdefghijklmnopqrstuvwxyz"
 NOWHERE = "postgresql://a:b@127.0.0.1:1/c"
 MIGRATIONS = "python manage.py migrate"
 PROGRAMS = {
@@ -57,19 +58,31 @@ def empty_database() -> Iterator[str]:
     ("variables", "words"),
     [
         ({}, ["SECRET_KEY is not set", "DATABASE_URL is not set", "secrets.token_urlsafe"]),
-        ({"SECRET_KEY": "long and random"}, ["DATABASE_URL is not set", "postgresql://user:password@host:port/name"]),
+        ({"SECRET_KEY": KEY}, ["DATABASE_URL is not set", "postgresql://user:password@host:port/name"]),
         ({"DATABASE_URL": NOWHERE}, ["SECRET_KEY is not set"]),
         ({"SECRET_KEY": "", "DATABASE_URL": ""}, ["SECRET_KEY is not set", "DATABASE_URL is not set"]),
         (
             {"SECRET_KEY": "change-me-to-50-random-characters", "DATABASE_URL": NOWHERE},
             ["SECRET_KEY is still the example's", "secrets.token_urlsafe"],
         ),
+        ({"SECRET_KEY": "django-insecure-" + KEY, "DATABASE_URL": NOWHERE}, ["SECRET_KEY is still the example's"]),
+        ({"SECRET_KEY": KEY[:49], "DATABASE_URL": NOWHERE}, ["SECRET_KEY is too short", "49 letters"]),
+        ({"SECRET_KEY": "abcd" * 20, "DATABASE_URL": NOWHERE}, ["SECRET_KEY is too short"]),
+        (
+            {"SECRET_KEY": KEY, "DATABASE_URL": "postgresql://tengen:Secret@db/tengen"},
+            ["the password in DATABASE_URL is an example's"],
+        ),
+        (
+            {"SECRET_KEY": KEY, "DATABASE_URL": NOWHERE, "BROKER_URL": "amqp://tengen:change%2Dme@rabbitmq//"},
+            ["the password in BROKER_URL is an example's"],
+        ),
+        ({"SECRET_KEY": KEY, "DATABASE_URL": NOWHERE, "SIGN_UP": "true"}, ["SIGN_UP needs EMAIL_URL"]),
     ],
 )
 def test_all_that_is_missing_is_said_at_once(
     variables: dict[str, str], words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("SECRET_KEY", "DATABASE_URL"):
+    for name in ("SECRET_KEY", "DATABASE_URL", "BROKER_URL", "EMAIL_URL", "SIGN_UP", "VERIFY_EMAIL"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -77,6 +90,21 @@ def test_all_that_is_missing_is_said_at_once(
         environment.check()
     assert all(word in str(said.value) for word in words)
     assert "\n" not in str(said.value)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"SIGN_UP": "true", "VERIFY_EMAIL": "false"},
+        {"SIGN_UP": "on", "EMAIL_URL": "smtp+tls://tengen:0a1b2c@mail.example.org:587"},
+        {"SIGN_UP": "false", "BROKER_URL": "filesystem://"},
+        {"DATABASE_URL": "postgresql://postgres:@/postgres?host=/tmp/x"},
+    ],
+)
+def test_what_is_enough(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ({"SECRET_KEY": KEY, "DATABASE_URL": NOWHERE} | variables).items():
+        monkeypatch.setenv(name, value)
+    environment.check()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +128,7 @@ def test_all_that_is_missing_is_said_at_once(
     ],
 )
 def test_an_address_that_cannot_be_read_is_said(address: str, readable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SECRET_KEY", "long and random")
+    monkeypatch.setenv("SECRET_KEY", KEY)
     monkeypatch.setenv("DATABASE_URL", address)
     if readable:
         environment.check()
@@ -112,7 +140,7 @@ def test_an_address_that_cannot_be_read_is_said(address: str, readable: bool, mo
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_with_an_unreadable_address_says_so_in_one_line(program: str, tmp_path: Path) -> None:
-    ended = run(PROGRAMS[program], tmp_path, SECRET_KEY="x", DATABASE_URL="postgresql://u:se#cret@localhost/tengen")
+    ended = run(PROGRAMS[program], tmp_path, SECRET_KEY=KEY, DATABASE_URL="postgresql://u:se#cret@localhost/tengen")
     assert ended.returncode != 0
     assert ended.stderr.splitlines()[-1].startswith(f"{program.split()[0]}: DATABASE_URL cannot be read")
     assert "Traceback" not in ended.stdout + ended.stderr
@@ -125,7 +153,8 @@ def test_the_key_of_the_example_file_is_refused_or_empty(monkeypatch: pytest.Mon
     monkeypatch.setenv("SECRET_KEY", values["SECRET_KEY"])
     with pytest.raises(ImproperlyConfigured):
         environment.check()
-    assert not values["POSTGRES_PASSWORD"] + values["RABBITMQ_PASSWORD"] + values["ALLOWED_HOSTS"]
+    secrets = ("POSTGRES_PASSWORD", "DATABASE_PASSWORD", "RABBITMQ_PASSWORD", "ALLOWED_HOSTS")
+    assert not "".join(values[name] for name in secrets)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -156,7 +185,7 @@ def test_help_needs_nothing_and_makes_nothing(arguments: list[str], tmp_path: Pa
 def test_a_command_on_a_database_without_tables_says_migrate(
     command: list[str], empty_database: str, tmp_path: Path
 ) -> None:
-    ended = run(["manage.py", *command], tmp_path, SECRET_KEY="x", DATABASE_URL=empty_database)
+    ended = run(["manage.py", *command], tmp_path, SECRET_KEY=KEY, DATABASE_URL=empty_database)
     assert ended.returncode == 1
     assert ended.stderr == f"manage.py: {MIGRATE}\n"
     assert MIGRATIONS in MIGRATE
@@ -164,14 +193,14 @@ def test_a_command_on_a_database_without_tables_says_migrate(
 
 def test_a_worker_on_a_database_without_tables_ends_with_migrate(empty_database: str, tmp_path: Path) -> None:
     worker = [*PROGRAMS["celery worker"], "--pool", "solo"]
-    ended = run(worker, tmp_path, SECRET_KEY="x", DATABASE_URL=empty_database)
+    ended = run(worker, tmp_path, SECRET_KEY=KEY, DATABASE_URL=empty_database)
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1] == f"celery: {MIGRATE}"
 
 
 def test_a_database_that_is_away_is_one_line(tmp_path: Path) -> None:
     address = f"postgresql://a:b@127.0.0.1:{free_port()}/c"
-    ended = run(["manage.py", "add_contributor", "anna"], tmp_path, SECRET_KEY="x", DATABASE_URL=address)
+    ended = run(["manage.py", "add_contributor", "anna"], tmp_path, SECRET_KEY=KEY, DATABASE_URL=address)
     assert ended.returncode == 1
     assert ended.stderr.startswith("manage.py: the database of DATABASE_URL does not answer: ")
     assert len(ended.stderr.splitlines()) == 1

@@ -12,6 +12,7 @@ from typing import Any
 import requests
 
 from client.contribute.api import ServerApi
+from client.contribute.settings import Login
 
 SERVER = "http://server/base"
 
@@ -47,13 +48,16 @@ class Answers(requests.adapters.BaseAdapter):
     def close(self) -> None: ...
 
 
-def api(*answers: Answering) -> tuple[ServerApi, Answers]:
+BY_PASSWORD = Login(username="jürgen", password="geheim")
+
+
+def api(*answers: Answering, login: Login = BY_PASSWORD) -> tuple[ServerApi, Answers]:
     """A server that answers like this, and the transport to it."""
     session = requests.Session()
     transport = Answers(*answers)
     session.mount("http://", transport)
     session.mount("https://", transport)
-    return ServerApi(session, SERVER, "jürgen", "geheim", threading.Event()), transport
+    return ServerApi(session, SERVER, login, threading.Event()), transport
 
 
 def refusal(status: int, code: str, detail: str = "because") -> Given:

@@ -18,6 +18,7 @@ from client.contribute.errors import GameRefusedError, LoginRefusedError, Outage
 from client.contribute.exchange import MAX_ANSWER_BYTES
 from client.contribute.loop import FIRST_PAUSE_S, MAX_NAMED_PAUSE_S, MAX_PAUSE_S, Backoff, Outcome, run
 from client.contribute.mishaps import MAX_FILE_BYTES, Mishaps
+from client.contribute.settings import Login
 from client.contribute.spool import Spool
 from client.contribute.uploader import READ_TRIES, TELL_AGAIN_S, Uploader
 from tests.client.contribute.answers import SERVER, Answering, Given, api, refusal, taken, uid_of
@@ -81,6 +82,9 @@ def test_names_are_sent_in_utf8_and_below_the_base_path() -> None:
     assert server.current_run().name == "seven"
     assert transport.requests[0].url == "http://server/base/api/runs/current_for_client/"
     assert transport.requests[0].headers["Authorization"] == "Basic asO8cmdlbjpnZWhlaW0="
+    server, transport = api((200, RUN, {}), login=Login(token="tengen_abc"))
+    server.current_run()
+    assert transport.requests[0].headers["Authorization"] == b"Bearer tengen_abc"
 
 
 @pytest.mark.parametrize(

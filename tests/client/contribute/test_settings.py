@@ -10,6 +10,7 @@ import pytest
 from client.contribute import command
 from client.contribute.settings import (
     ClientSettings,
+    Login,
     SettingsError,
     add_arguments,
     load_settings,
@@ -34,7 +35,7 @@ def test_flags_go_before_environment_before_file(tmp_path: Path) -> None:
         ["--config", str(file), "--username", "flag"],
         {"TENGEN_USERNAME": "environment", "TENGEN_TASK_REP_FACTOR": "9"},
     )
-    assert (found.server_url, found.username, found.password) == ("http://file", "flag", "a#b")
+    assert (found.server_url, found.login) == ("http://file", Login(username="flag", password="a#b"))
     assert found.task_rep_factor == 9
     assert found.precision is Precision.FLOAT32
 
@@ -43,7 +44,8 @@ def test_flags_go_before_environment_before_file(tmp_path: Path) -> None:
     ("arguments", "text"),
     [
         ([], "give --server-url, or set TENGEN_SERVER_URL"),
-        (["--server-url", "http://x"], "give --username, or set TENGEN_USERNAME"),
+        (["--server-url", "http://x"], "the token of your account is not set: give --token, or set TENGEN_TOKEN"),
+        (["--server-url", "http://x", "--password", "p"], "give --username, or set TENGEN_USERNAME"),
         (["--server-url", "http://x", "--username", "u"], "give --password, or set TENGEN_PASSWORD"),
         (["--server-url", "http://x", *LOGIN, "--task-rep-factor", "65"], "from 1 to 64, not '65'"),
         (["--server-url", "http://x", *LOGIN, "--only-rating", "maybe"], "true or false, not 'maybe'"),
@@ -56,6 +58,30 @@ def test_what_is_wrong_is_named_with_its_remedy(arguments: list[str], text: str)
         settings(arguments)
 
 
+def test_a_token_takes_the_place_of_a_password_wherever_it_is_told(tmp_path: Path) -> None:
+    """Who changes over may leave the password where it is; who has not is told how, and no line shows either."""
+    file = tmp_path / "contribute.cfg"
+    file.write_text("serverUrl = http://x\nusername = u\npassword = p\n")
+    by_password = settings(["--config", str(file)])
+    (told,) = by_password.advice()
+    assert "http://x/account/" in told
+    assert "--token, TENGEN_TOKEN or `token = ...`" in told
+    ways: list[tuple[list[str], dict[str, str]]] = [
+        (["--config", str(file), "--token", "tengen_t"], {}),
+        (["--config", str(file)], {"TENGEN_TOKEN": "tengen_t"}),
+        (["--server-url", "http://x", "--token", "tengen_t"], {}),
+    ]
+    for arguments, environment in ways:
+        found = settings(arguments, environment)
+        assert (found.login.token, found.login.password) == ("tengen_t", "")
+        assert found.advice() == []
+        assert "tengen_t" not in repr(found)
+    file.write_text(file.read_text() + "token = tengen_t\n")
+    assert settings(["--config", str(file)]).login == Login(token="tengen_t", username="u")
+    assert settings(["--config", str(file)]).login.told == "u"
+    assert Login(token="tengen_t").told == "the holder of a token"
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_file_of_any_editor(tmp_path: Path, encoding: str, end: str) -> None:
@@ -63,7 +89,7 @@ def test_a_file_of_any_editor(tmp_path: Path, encoding: str, end: str) -> None:
     text = end.join(["serverUrl = http://x", "username = ünal", "password = p"])
     mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""
     file.write_bytes((mark + text).encode(encoding))
-    assert settings(["--config", str(file)]).username == "ünal"
+    assert settings(["--config", str(file)]).login.username == "ünal"
 
 
 @pytest.mark.parametrize(
@@ -81,13 +107,13 @@ def test_a_file_that_is_no_text_of_ours(tmp_path: Path, content: bytes, text: st
         settings(["--config", str(file)])
 
 
-@pytest.mark.parametrize("key", ["password", "username", "serverUrl", "dataDirectory"])
+@pytest.mark.parametrize("key", ["token", "password", "username", "serverUrl", "dataDirectory"])
 def test_a_value_is_not_cut_in_silence(tmp_path: Path, key: str) -> None:
     file = tmp_path / "contribute.cfg"
-    values = {"serverUrl": "http://x", "username": "u", "password": "p", "dataDirectory": "/d"}
+    values = {"serverUrl": "http://x", "token": "t", "username": "u", "password": "p", "dataDirectory": "/d"}
     lines = [f"{name} = {value}" for name, value in values.items() if name != key]
     file.write_text("\n".join([*lines, f"{key} = {values[key]}#123"]))
-    with pytest.raises(SettingsError, match=rf'line 4: {key}: a .#. begins a comment.*{key} = "abc#123"'):
+    with pytest.raises(SettingsError, match=rf'line 5: {key}: a .#. begins a comment.*{key} = "abc#123"'):
         settings(["--config", str(file)])
     file.write_text("\n".join([*lines, f"{key} = {values[key]} # 123", "gpus = 0#the first"]))
     assert settings(["--config", str(file)]).gpus == "0"
@@ -138,7 +164,7 @@ def test_keys_that_only_katago_has_are_ignored_and_named(tmp_path: Path) -> None
     )
     found = settings(["--config", str(file)])
     assert found.ignored == ("logDir", "cudaDeviceToUseThread0", "maxRatingMatches")
-    assert found.about_ignored() == [
+    assert found.advice()[1:] == [
         "ignored settings, which have no meaning here: logDir, cudaDeviceToUseThread0, maxRatingMatches"
     ]
     assert found.games_per_stream == 8
@@ -151,7 +177,7 @@ def test_keys_that_only_katago_has_are_ignored_and_named(tmp_path: Path) -> None
 def test_who_names_katagos_proxy_is_told_how_it_is_named_here(tmp_path: Path, key: str) -> None:
     file = tmp_path / "contribute.cfg"
     file.write_text(f"serverUrl = http://x\nusername = u\npassword = p\n{key} = 8080\n")
-    ignored, instead = settings(["--config", str(file)]).about_ignored()
+    _, ignored, instead = settings(["--config", str(file)]).advice()
     assert key in ignored
     assert "HTTPS_PROXY=http://name:password@host:port" in instead
 

@@ -13,10 +13,10 @@ from django.db.models import F
 from django.test import Client
 
 from common import wire
-from server.accounts import authentication
-from server.accounts.models import Contributor, LoginCount
+from server.accounts.counting import network_of
+from server.accounts.models import Contributor, LoginCount, VerifiedLogin
 from server.accounts.tasks import forget_logins
-from server.accounts.throttling import KNOWN_FOR, network_of
+from server.accounts.throttling import KNOWN_FOR
 from server.runs.models import Run
 from tests.server.factories import PASSWORD, ask, login, make_contributor, make_run
 
@@ -135,10 +135,11 @@ def test_who_is_known_is_not_held_up(client: Client, anna: Contributor, run: Run
 
 @pytest.mark.django_db
 def test_who_guesses_holds_up_none_who_are_known_behind_the_same_address(
-    client: Client, anna: Contributor, run: Run, monkeypatch: pytest.MonkeyPatch
+    client: Client, anna: Contributor, run: Run
 ) -> None:
     def other_process() -> None:
-        monkeypatch.setattr(authentication, "_memory", authentication._Memory(10))
+        """Forget that a password was verified, as after some hours."""
+        VerifiedLogin.objects.all().delete()
 
     assert ask(client, anna).status_code == 200
     for number in range(6):

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from server.accounts.roles import Role
 from server.accounts.selectors import contributors
 from server.accounts.services import contributor_create, password_set
 from server.errors import InvalidSettings
@@ -23,7 +24,11 @@ class Command(BaseCommand):
         parser.add_argument("--password-stdin", action="store_true", help="Read the password from standard input.")
         parser.add_argument("--if-missing", action="store_true", help="Do nothing if there is a user of that name.")
         parser.add_argument("--set-password", action="store_true", help="Give a user of that name a new password.")
-        parser.add_argument("--maintainer", action="store_true", help="May also use the admin pages.")
+        parser.add_argument("--email", default="", help="Address for a forgotten password; needs no confirmation.")
+        roles = parser.add_mutually_exclusive_group()
+        names = [role.value for role in Role]
+        roles.add_argument("--role", choices=names, default=Role.VOLUNTEER.value, help="What the user may do besides.")
+        roles.add_argument("--maintainer", dest="role", action="store_const", const=Role.ADMIN.value, help="An admin.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the command."""
@@ -35,9 +40,8 @@ class Command(BaseCommand):
             if known is not None:
                 password = password_set(known, given)
             else:
-                _, password = contributor_create(
-                    username=options["username"], password=given, is_staff=options["maintainer"]
-                )
+                told = {name: options[name] for name in ("username", "email")}
+                _, password = contributor_create(**told, password=given, role=Role(options["role"]))
         except InvalidSettings as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"contributor {options['username']} {'added' if known is None else 'has a new password'}")
