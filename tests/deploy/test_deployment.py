@@ -104,7 +104,7 @@ def test_volumes_are_apart_and_what_reads_strangers_files_writes_nothing() -> No
         "migrate": [],
         "web": ["files:/data/files"],
         "audit": ["files:/data/files:ro"],
-        "upkeep": ["files:/data/files"],
+        "ratings": ["files:/data/files"],
         "beat": [],
         "trainer": ["files:/data/files", "training:/data/training"],
     }
