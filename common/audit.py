@@ -115,7 +115,7 @@ def audit_training_game(
     if not side.all():
         MainRows(audited, rows.take(np.flatnonzero(~side)), findings).check()
     deadline.check()
-    check_side_rows(audited, _moves(record)[1], rows.take(np.flatnonzero(side)), findings, deadline)
+    check_side_rows(audited, rows.take(np.flatnonzero(side)), findings, deadline)
     return findings
 
 
@@ -393,6 +393,7 @@ def _audited(record: GameRecord, game: Replay, end: Ending) -> AuditedGame:
     info = record.info
     assert info is not None
     return AuditedGame(
+        points=_moves(record)[1],
         replay=game,
         end=end,
         start_turn=info.start_turn,
