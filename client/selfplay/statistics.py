@@ -48,7 +48,7 @@ class Sample:
     total: float = 0.0
     squares: float = 0.0
     _games: int = 0
-    _of_games: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    _of_games: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     """Sums over games with a count n and a total s: of s * s, of s * n, of n * n."""
 
     def add(self, *values: float) -> None:
@@ -66,8 +66,7 @@ class Sample:
         counts = np.bincount(games).astype(np.float64)
         totals = np.bincount(games, weights=numbers)
         self._games += int((counts > 0).sum())
-        products = (totals * totals).sum(), (totals * counts).sum(), (counts * counts).sum()
-        self._of_games = tuple(old + float(new) for old, new in zip(self._of_games, products, strict=True))
+        self._of_games += totals @ totals, totals @ counts, counts @ counts
 
     @property
     def mean(self) -> float:
@@ -84,7 +83,7 @@ class Sample:
         """The standard error of the mean, by games (Cochran, Sampling Techniques, 6.4); NaN for fewer than two."""
         if self._games < 2:
             return math.nan
-        squares, products, counts = self._of_games
+        squares, products, counts = self._of_games.tolist()
         residues = squares - 2 * self.mean * products + self.mean**2 * counts
         return math.sqrt(max(residues, 0.0) * self._games / (self._games - 1)) / self.count
 
