@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from client.selfplay.texts import Text, text_of
+from client.selfplay.texts import text_of
 from common import config_text
 from common.parameters import parse_row_files
 
@@ -22,12 +22,12 @@ class KataGoRun(NamedTuple):
     threads: int = 2  # that evaluate, each two positions at a time
 
 
-def whole_text(configs: Sequence[str], overrides: Sequence[str]) -> Text:
+def whole_text(configs: Sequence[str], overrides: Sequence[str]) -> str:
     """The text that both programs are given; see `client.selfplay.texts.text_of`."""
-    return text_of(configs, overrides, seed=0)
+    return text_of(configs, overrides, seed=0).text
 
 
-def command(run: KataGoRun, text: Text, length: int, games: int | None = None) -> list[str]:
+def command(run: KataGoRun, text: str, length: int, games: int | None = None) -> list[str]:
     """The command that plays; its games will be in ``folder / "games"``.
 
     What the text does not give has the same default in both programs.
@@ -52,12 +52,12 @@ def command(run: KataGoRun, text: Text, length: int, games: int | None = None) -
         "homeDataDir": run.folder,
         "logToStdout": False,
     }
-    files = parse_row_files(text.text)
+    files = parse_row_files(text)
     own |= {
         "maxRowsPerTrainFile": files.max_rows_per_train_file,
         "firstFileRandMinProp": files.first_file_rand_min_prop,
     }
-    values = {key: entry.value for key, entry in config_text.parse(text.text).items()}
+    values = {key: entry.value for key, entry in config_text.parse(text).items()}
     values |= {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in own.items()}
     config = run.folder / "selfplay.cfg"
     config.write_text(config_text.write(values))

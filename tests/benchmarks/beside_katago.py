@@ -32,7 +32,6 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from client.devices import GAMES_PER_CPU_STREAM
-from client.selfplay.texts import Text
 from common.arguments import positive
 from common.rows import read_npz
 from tests import FIXTURES
@@ -253,12 +252,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def measure(case: Case, text: Text, net: Path, folder: Path, options: argparse.Namespace, bar: float) -> None:
+def measure(case: Case, text: str, net: Path, folder: Path, options: argparse.Namespace, bar: float) -> None:
     """Play one size in turns and print what came out."""
     run = KataGoRun(options.katago, folder / "katago", net, options.katago_games, options.katago_threads)
     called = command(run, text, case.edge)
     config = folder / "text.cfg"
-    config.write_text(text.text)
+    config.write_text(text)
     ours = [sys.executable, "-m", "client", "selfplay", "--gpus", "cpu", "--model", str(net), "--config", str(config)]
     ours += ["--output", str(folder / "ours"), "--length", str(case.edge)]
     games = options.parallel_games or case.games
