@@ -68,7 +68,9 @@ INSTALLED_APPS = [
     "server.networks",
     "server.gates",
     "server.jobs",
+    "server.trust",
     "server.games",
+    "server.inspection",
     "server.ratings",
     "server.training",
     "server.upkeep",
@@ -237,7 +239,10 @@ CELERY_TASK_DEFAULT_QUEUE = "audit"
 CELERY_TASK_ROUTES = {
     "server.games.*": {"queue": "audit"},
     "server.jobs.*": {"queue": "audit"},
+    "server.inspection.tasks.recheck": {"queue": "recheck"},
+    "server.inspection.tasks.look": {"queue": "audit"},
     "server.ratings.*": {"queue": "ratings"},
+    "server.runs.*": {"queue": "ratings"},  # plays a game
     "server.upkeep.*": {"queue": "ratings"},  # takes long, and no game is to wait for it
     "server.training.*": {"queue": "training"},
 }
@@ -262,6 +267,9 @@ CELERY_BEAT_SCHEDULE = {
     "remove half-written files": _every(3600.0, "server.upkeep.tasks.sweep"),
     "remove files that no row names": _every(24 * 3600.0, "server.upkeep.tasks.sweep_orphans"),
     "forget old logins": _every(3600.0, "server.accounts.tasks.forget_logins"),
+    "evaluate rows again": _every(20.0, "server.inspection.tasks.recheck"),
+    "compare contributors": _every(30.0, "server.inspection.tasks.look"),
+    "prove texts": _every(60.0, "server.runs.tasks.prove_texts"),
     "mark lost jobs": _every(60.0, "server.jobs.tasks.expire"),
     "train": _every(10.0, "server.training.tasks.train"),
     "rate": _every(30.0, "server.ratings.tasks.compute_ratings"),

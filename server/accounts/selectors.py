@@ -25,3 +25,8 @@ def require_contributor(user: object) -> Contributor:
 def contributors() -> QuerySet[Contributor]:
     """All contributors with their users, those with most training rows first."""
     return Contributor.objects.select_related("user").order_by("-training_rows", "pk")
+
+
+def contributor_by_name(username: str) -> Contributor | None:
+    """The contributor of that name, with the user; None if there is none."""
+    return Contributor.objects.select_related("user").filter(user__username=username).first()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
@@ -22,11 +22,14 @@ from common.go.rules import Rules
 from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
 from common.rows import Rows, RowsError, read_npz
 from common.wire import form_game_type
+from server.games.figures import figures_of
 from server.games.models import Game, GameState
-from server.games.moving import Refusal, StateChange, games_lock, states_change
+from server.games.moving import HELD_BECAUSE, Refusal, StateChange, games_lock, states_change
 from server.games.quick_checks import ROWS_LIMITS
+from server.games.rechecks import rechecks_draw
 from server.jobs.selectors import other_texts
 from server.storage import load
+from server.trust.services import standing_of, standings_lock
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +54,8 @@ class Accepted:
 
     is_unfinished: bool = False
     """The move limit stopped it."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """What it was like; see `server.trust.figures`."""
 
 
 Verdict = Accepted | Refusal
@@ -108,7 +113,9 @@ def _claim(limit: int) -> list[Game]:
     with transaction.atomic():
         free = Q(audit_until=None) | Q(audit_until__lte=now)
         waiting = Game.objects.select_for_update(no_key=True, skip_locked=True, of=("self",))
-        waiting = waiting.select_related("run", "black_network", "white_network", "job__text", "job__run")
+        waiting = waiting.select_related(
+            "run", "contributor", "black_network", "white_network", "job__text", "job__run"
+        )
         games = list(waiting.filter(free, state=GameState.RECEIVED).order_by("pk")[:limit])
         keys = [game.pk for game in games]
         Game.objects.filter(pk__in=keys).update(audits=F("audits") + 1, audit_until=now + AUDIT_LEASE)
@@ -138,14 +145,21 @@ def _conclude(verdicts: dict[int, Verdict]) -> None:
 def _move_judged(verdicts: dict[int, Verdict]) -> None:
     with transaction.atomic():
         changes = []
-        for game in games_lock(verdicts, GameState.RECEIVED):
-            verdict = verdicts[game.pk]
+        games = games_lock(verdicts, GameState.RECEIVED)
+        for game in games:
+            standing_of(game.run, game.contributor)
+        trusts = standings_lock({(game.run_id, game.contributor_id) for game in games})
+        for game in games:
+            verdict, trust = verdicts[game.pk], trusts[game.run_id, game.contributor_id]
             if isinstance(verdict, Refusal):
                 changes.append(StateChange(game, GameState.REFUSED, verdict))
-            else:
-                game.is_decisive = not verdict.is_unfinished or game.run.unfinished_games_count
-                changes.append(StateChange(game, GameState.COUNTED, None))
+                continue
+            game.is_decisive = not verdict.is_unfinished or game.run.unfinished_games_count
+            game.figures = dict(verdict.figures)
+            held = HELD_BECAUSE.get(trust)
+            changes.append(StateChange(game, GameState.HELD if held else GameState.COUNTED, held))
         states_change(changes)
+        rechecks_draw([change.game for change in changes if change.to != GameState.REFUSED], trusts)
 
 
 # ---------------------------------------------------------------------------------------------------------- one game
@@ -181,7 +195,7 @@ def _judge(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
     for text in _texts(game):
         findings = _findings(sgf, read, facts, text, deadline)
         if findings.ok:
-            return Accepted(is_unfinished=findings.is_unfinished)
+            return Accepted(findings.is_unfinished, figures_of(game, read))
         first = first or findings
     assert first is not None
     return Refusal(str(first.reasons[0]), str(first))

@@ -36,10 +36,27 @@ def games_requeue(keys: Sequence[int]) -> int:
     return moved
 
 
+def games_hold(keys: Sequence[int], reason: Refusal) -> int:
+    """Take counted games out of everything that counts them until somebody decides; returns how many."""
+    return _moderate(keys, GameState.COUNTED, GameState.HELD, reason)
+
+
+def games_release(keys: Sequence[int]) -> int:
+    """Count held games; returns how many."""
+    return _moderate(keys, GameState.HELD, GameState.COUNTED, None)
+
+
+def games_reject(keys: Sequence[int], refusal: Refusal) -> int:
+    """Refuse held games; returns how many."""
+    return _moderate(keys, GameState.HELD, GameState.REFUSED, refusal)
+
+
 def contributor_refuse(contributor: Contributor, refusal: Refusal) -> int:
     """Let a contributor upload nothing more, and take all games that were counted out; returns how many."""
     Contributor.objects.filter(pk=contributor.pk).update(may_contribute=False)
     games = Game.objects.filter(contributor=contributor)
+    held = games.filter(state=GameState.HELD).order_by("pk")
+    games_reject(list(held.values_list("pk", flat=True)), refusal)
     waiting = games.filter(state=GameState.RECEIVED).order_by("pk")
     _moderate(list(waiting.values_list("pk", flat=True)), GameState.RECEIVED, GameState.REFUSED, refusal)
     counted = games.filter(state=GameState.COUNTED).order_by("pk")

@@ -96,3 +96,14 @@ def refused_games(run_name: str, reason_code: str) -> list[int]:
     """Keys of the games of a run that were refused with a reason code."""
     refused = Game.objects.filter(run__name=run_name, state=GameState.REFUSED, reason_code=reason_code)
     return list(refused.order_by("pk").values_list("pk", flat=True))
+
+
+def refused_games_of(contributor: int, limit: int) -> list[Game]:
+    """The last refused games of a contributor, with their reasons, newest first."""
+    refused = Game.objects.filter(contributor=contributor, state=GameState.REFUSED).select_related("run")
+    return list(refused.order_by("-pk")[:limit])
+
+
+def held_games_of(contributor: int, most: int) -> int:
+    """How many games of a contributor wait to be counted; ``most`` stands for that many and more."""
+    return Game.objects.filter(contributor=contributor, state=GameState.HELD)[:most].count()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from server.web import views
+from server.web import contributor_page, views
 
 app_name = "web"
 urlpatterns = [
@@ -17,5 +17,6 @@ urlpatterns = [
     path("game/<str:kind>/<str:uid>/", views.game_page, name="game"),
     path("game/<str:kind>/<str:uid>/sgf/", views.game_sgf, name="sgf"),
     path("contributors/", views.contributor_list, name="contributors"),
+    path("contributors/<str:name>/", contributor_page.contributor_page, name="contributor"),
     re_path(r"^(?P<path>(?:runs|networks|games|game|contributors|admin)(?:/.*)?(?<!/))$", views.with_slash),
 ]

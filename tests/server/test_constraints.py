@@ -18,9 +18,11 @@ from server.gates.models import Gate
 from server.jobs.models import Job
 from server.networks.models import Network
 from server.runs.models import Run
+from server.trust.models import Decision, Tally, Trust
+from server.trust.services import standing_of
 from tests.server.factories import ask, game_form, make_network, upload, upload_training
 
-OURS = ("runs", "networks", "gates", "jobs", "games")
+OURS = ("runs", "networks", "gates", "jobs", "trust", "games")
 
 BREAKS: dict[str, dict[str, Any]] = {
     # runs
@@ -36,6 +38,9 @@ BREAKS: dict[str, dict[str, Any]] = {
     "run_gate_games": {"gate_games": 0},
     "run_gate_required": {"gate_required": 2},
     "run_next_architecture": {"next_architecture": "b2c32"},
+    "run_audience": {"audience": "few"},
+    "run_sprt_elo": {"sprt_elo": 0.5},
+    "run_recheck_share": {"recheck_share": 1.5},
     # networks
     "network_name": {"name": "seven"},
     "network_state": {"state": "unknown"},
@@ -48,6 +53,10 @@ BREAKS: dict[str, dict[str, Any]] = {
     "job_state": {"state": "tea"},
     "job_games": {"games": 0},
     "job_gate": {"kind": "gating"},
+    # trust
+    "standing_trust": {"trust": "maybe"},
+    "standing_quarantine_has_a_reason": {"trust": "quarantined", "reason": ""},
+    "decision_trust": {"trust": "maybe"},
     # games
     "game_kind": {"kind": "tea"},
     "game_state": {"state": "tea", "judged_at": timezone.now()},
@@ -60,6 +69,7 @@ BREAKS: dict[str, dict[str, Any]] = {
 ELSEWHERE = {
     "network_name_any_case", "gate_two_networks", "gate_one_open_per_candidate",
     "job_networks", "game_uid", "game_number", "game_two_networks",
+    "standing_one_per_run", "tally_one_per_stratum",
 }  # fmt: skip
 
 
@@ -69,12 +79,15 @@ def world(client: Client, anna: Contributor, run: Run, tmp_path: Path) -> dict[s
     job = Job.objects.get(pk=ask(client, anna).json()["job_id"])
     assert upload_training(client, anna, game_form(job)).status_code == 201
     make_network(run, tmp_path)
+    standing = standing_of(run, anna)
     return {
         "run": run,
         "network": Network.objects.get(is_random=True),
         "gate": Gate.objects.get(),
         "job": job,
         "game": Game.objects.get(),
+        "standing": standing,
+        "decision": Decision.objects.create(standing=standing, trust=Trust.TRUSTED, reason="a test"),
     }
 
 
@@ -120,6 +133,9 @@ def test_pairs_and_uniqueness(client: Client, anna: Contributor, world: dict[str
     breaks("gate_one_open_per_candidate", copy(gate))
     breaks("job_networks", update(match, white_network=match.black_network))
     breaks("game_uid", copy(game))
+    breaks("standing_one_per_run", copy(world["standing"]))
+    tally = Tally.objects.create(run=run, black_network=candidate, white_network=candidate)
+    breaks("tally_one_per_stratum", copy(tally))
     breaks("game_two_networks", update(rated, white_network=rated.black_network))
     counted = {"state": GameState.COUNTED, "judged_at": timezone.now(), "number": 5, "last_row": 3}
     update(game, **counted)()
