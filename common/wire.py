@@ -100,6 +100,7 @@ MIN_DATA_BOARD_LENGTH: Final = 3
 MAX_GAME_LENGTH: Final = 50_000
 MAX_ROWS: Final = 10_000
 MAX_SEARCH_THREADS: Final = 16_384
+MAX_NOTICE_LENGTH: Final = 1000
 MAX_LEASE_SECONDS: Final = 30 * 24 * 3600
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -277,6 +278,8 @@ class TaskBase(JsonMessage):
     """Ours: names the leased job; comes back with each of its games."""
     lease_seconds: Annotated[StrictInt, Field(ge=1, le=MAX_LEASE_SECONDS)] | None = None
     """Ours: after this time the server may give the job to another client."""
+    notice: Annotated[StrictStr, Field(max_length=MAX_NOTICE_LENGTH)] | None = None
+    """Ours: what the volunteer should read, such as until when this version of the client may play."""
 
     def to_object(self) -> dict[str, Any]:
         """The JSON object to send; start positions write themselves."""

@@ -13,6 +13,7 @@ RUN pip install --no-cache-dir --constraint requirements.lock --index-url ${TORC
 COPY manage.py gunicorn.conf.py LICENSE ./
 COPY common common
 COPY nets nets
+COPY client client
 COPY server server
 RUN python manage.py collectstatic --noinput \
  && mkdir -p /data && chown tengen /data

@@ -25,12 +25,14 @@ from server.errors import NoJob
 from server.jobs.models import Job, JobKind
 from server.jobs.services import job_request
 from server.networks.api import network_info
+from server.runs.revisions import parse_revisions, warning_of
 
 
 def task_of(request: Request, job: Job) -> SelfplayTask | RatingTask:
     """A job as the protocol tells it: both kinds of match are tasks of kind ``rating``."""
     run = job.run
     reference = RunReference(name=run.name, url=run_url(request, run.name))
+    notice = warning_of(job.client_revision, parse_revisions(run.client_revisions))
     black, white = network_info(request, job.black_network), network_info(request, job.white_network)
     if job.kind == JobKind.SELFPLAY:
         return SelfplayTask(
@@ -40,6 +42,7 @@ def task_of(request: Request, job: Job) -> SelfplayTask | RatingTask:
             network=black,
             job_id=str(job.pk),
             lease_seconds=run.lease_seconds,
+            notice=notice,
         )
     return RatingTask(
         kind="rating",
@@ -49,6 +52,7 @@ def task_of(request: Request, job: Job) -> SelfplayTask | RatingTask:
         white_network=white,
         job_id=str(job.pk),
         lease_seconds=run.lease_seconds,
+        notice=notice,
     )
 
 

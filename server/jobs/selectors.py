@@ -14,13 +14,13 @@ from server.networks.selectors import rated_networks
 from server.runs.models import Run
 
 
-def situation_for(run: Run, gates: list[Gate], now: datetime) -> Situation:
-    """What ``run`` offers, with ``gates`` (locked by the caller) as the open gates that may be handed out."""
+def situation_for(run: Run, gates: list[Gate], now: datetime, current: Network | None) -> Situation:
+    """What ``run`` offers: ``current`` for self-play, ``gates`` (locked by the caller) that may be handed out."""
     leased = leased_games(gates, now)
     return Situation(
         gating_share=run.gating_share,
         rating_share=run.rating_share,
-        current=None if run.current_network is None else _player(run.current_network),
+        current=None if current is None else _player(current),
         gates=[
             OpenGate(
                 id=gate.pk,

@@ -13,15 +13,17 @@ from django.utils import timezone
 
 from common.wire import TaskRequest
 from server.accounts.models import Contributor
-from server.errors import GameRefused, NoJob, NoRun, OnlyRatingNow, OutdatedClient, Unavailable
+from server.errors import GameRefused, NoJob, NoRun, NotAllowed, OnlyRatingNow, OutdatedClient, Unavailable
 from server.gates.services import gate_game_arrived, gate_handed_out, open_gates_lock
 from server.jobs.choice import Asker, Assignment, Draws, Nothing, choose
 from server.jobs.models import Job, JobKind, JobState, JobText
 from server.jobs.selectors import situation_for
 from server.networks.models import Network
+from server.networks.rollout import network_for
 from server.runs.models import Run, RunState
 from server.runs.revisions import parse_revisions, refusal_of
-from server.runs.selectors import current_run
+from server.runs.selectors import current_run, may_play, next_opening
+from server.runs.texts import served_text
 
 LATE_GAMES: Final = timedelta(days=14)
 """How long after the end of its lease a job still takes games. KataGo's client tries to send one for six days."""
@@ -37,7 +39,7 @@ def job_request(*, contributor: Contributor, request: TaskRequest, own_client: b
         NoRun, Unavailable, OutdatedClient, NoJob, OnlyRatingNow: there is no job, with the reason.
     """
     now = timezone.now()
-    run = _run_with_jobs()
+    run = _run_with_jobs(contributor, own_client=own_client)
     Contributor.objects.filter(pk=contributor.pk).update(client_revision=request.git_revision, last_seen=now)
     refusal = refusal_of(request.git_revision, parse_revisions(run.client_revisions), now.date())
     if refusal is not None:
@@ -48,18 +50,22 @@ def job_request(*, contributor: Contributor, request: TaskRequest, own_client: b
     asker = Asker(request.allow_selfplay_task, request.allow_rating_task, own_client=own_client)
     with transaction.atomic():
         gates = open_gates_lock(run, wait=not asker.allow_selfplay) if asker.allow_rating else []
-        chosen = choose(situation_for(run, gates, now), asker, _draws())
+        current = network_for(run, contributor.pk, request.client_instance_id or "", now)
+        chosen = choose(situation_for(run, gates, now, current), asker, _draws())
         if isinstance(chosen, Nothing):
             raise (OnlyRatingNow if chosen.only_rating else NoJob)(chosen.reason)
         return _lease(run, contributor, request, chosen, now)
 
 
-def _run_with_jobs() -> Run:
-    run = current_run()
+def _run_with_jobs(contributor: Contributor, *, own_client: bool) -> Run:
+    username = contributor.user.get_username()
+    run = current_run(own_client=own_client, username=username)
     if run is None:
         raise NoRun
-    if run.state == RunState.PAUSED:
-        raise Unavailable(f"the run {run.name} is paused; jobs are given again when it goes on")
+    if not may_play(run, username):
+        raise NotAllowed(f"you are not among the users who play for the run {run.name}")
+    if run.state_at(timezone.now()) == RunState.PAUSED:
+        raise Unavailable(f"the run {run.name} is paused; {next_opening(run)}")
     return run
 
 
@@ -75,7 +81,7 @@ def _lease(run: Run, contributor: Contributor, request: TaskRequest, chosen: Ass
         black_network_id=chosen.black,
         white_network_id=chosen.white,
         gate_id=chosen.gate,
-        text=_text_of(run.selfplay_config if chosen.kind == JobKind.SELFPLAY else run.gating_config),
+        text=_text_of(served_text(run, "selfplay" if chosen.kind == JobKind.SELFPLAY else "gating")),
         games=request.task_rep_factor,
         client_revision=request.git_revision,
         expires_at=now + timedelta(seconds=run.lease_seconds),

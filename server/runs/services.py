@@ -7,15 +7,20 @@ from typing import Final
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils import timezone
 
 from common.config_text import ConfigError
 from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
 from common.wire import MAX_CONFIG_BYTES
 from server.errors import InvalidSettings
+from server.hints import Hint
 from server.runs.checks import CHECKS
 from server.runs.models import Run, RunTotals
 from server.runs.revisions import parse_revisions
+from server.runs.texts import KINDS, is_waiting
 
+PROVE: Final = Hint("server.runs.tasks.prove_texts")
+"""Texts wait until a game has been played by them."""
 CONFIG_FIELDS: Final = ("selfplay_config", "gating_config")
 
 
@@ -42,7 +47,12 @@ def run_save(run: Run, fields: Collection[str] | None = None) -> None:
     faults = settings_faults(run)
     if faults:
         raise InvalidSettings("\n".join(faults))
+    if fields is not None and "state" in fields:
+        run.state_since = timezone.now()
+        fields = {*fields, "state_since"}
     run.save(update_fields=fields)
+    if any(is_waiting(run, kind) for kind in KINDS):
+        transaction.on_commit(PROVE.send)
 
 
 def settings_faults(run: Run) -> list[str]:

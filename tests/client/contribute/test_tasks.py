@@ -166,3 +166,18 @@ def test_a_login_that_is_refused_ends_the_asking(tmp_path: Path) -> None:
     asking = Asking(tmp_path, refusal(403, "stop", "the run is closed"))
     assert asking.fetcher.step() is Outcome.FAILED
     assert asking.reasons == ["the run is closed (status 403)"]
+
+
+def test_what_the_server_wants_to_be_read_is_shown_once(tmp_path: Path) -> None:
+    notice = "this version of the client plays until 2030-01-31\x1b[31m"
+    answers: list[Answering] = [
+        (200, TASK | {"notice": notice}, {}),
+        (200, RUN, {}),
+        (200, TASK | {"notice": notice}, {}),
+    ]
+    asking = Asking(tmp_path, *answers)
+    assert asking.fetcher.step() is Outcome.WORKED
+    asking.fetcher.wishes.put(Wish(4, asking.jobs.append))
+    assert asking.fetcher.step() is Outcome.WORKED
+    told = [line for line in asking.lines if "until 2030-01-31" in line]
+    assert told == ["the server says: this version of the client plays until 2030-01-31[31m"]
