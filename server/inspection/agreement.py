@@ -154,7 +154,7 @@ def _outside(told: Floats, possible: Floats) -> Floats:
 
 
 def _entropies(policy: Floats) -> Floats:
-    """Entropies ``[k, m + 1]`` of the net's policies and, the largest that an average of some can have, of their mean."""
+    """Entropies ``[k, m + 1]`` of the net's policies and of their mean, which has more than an average of some."""
     together = np.concatenate([policy, policy.mean(axis=1, keepdims=True)], axis=1)
     return np.asarray(-(together * np.log(np.maximum(together, _LEAST))).sum(axis=-1))
 
