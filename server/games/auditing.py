@@ -29,6 +29,7 @@ from server.games.quick_checks import ROWS_LIMITS
 from server.games.rechecks import rechecks_draw
 from server.jobs.selectors import other_texts
 from server.storage import load
+from server.trust.models import Trust
 from server.trust.services import standing_of, standings_lock
 
 logger = logging.getLogger(__name__)
@@ -146,9 +147,7 @@ def _move_judged(verdicts: dict[int, Verdict]) -> None:
     with transaction.atomic():
         changes = []
         games = games_lock(verdicts, GameState.RECEIVED)
-        for game in games:
-            standing_of(game.run, game.contributor)
-        trusts = standings_lock({(game.run_id, game.contributor_id) for game in games})
+        trusts = _trusts_lock(games)
         for game in games:
             verdict, trust = verdicts[game.pk], trusts[game.run_id, game.contributor_id]
             if isinstance(verdict, Refusal):
@@ -160,6 +159,15 @@ def _move_judged(verdicts: dict[int, Verdict]) -> None:
             changes.append(StateChange(game, GameState.HELD if held else GameState.COUNTED, held))
         states_change(changes)
         rechecks_draw([change.game for change in changes if change.to != GameState.REFUSED], trusts)
+
+
+def _trusts_lock(games: Sequence[Game]) -> dict[tuple[int, int], Trust]:
+    """How far the runs trust the games' contributors, by run and contributor; locked, and made for new ones."""
+    wanted = {(game.run_id, game.contributor_id): game for game in games}
+    if new := wanted.keys() - standings_lock(wanted.keys()).keys():
+        for key in sorted(new):
+            standing_of(wanted[key].run, wanted[key].contributor)
+    return standings_lock(wanted.keys())
 
 
 # ---------------------------------------------------------------------------------------------------------- one game

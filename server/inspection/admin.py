@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from server.admin_forms import ReadOnlyAdmin
 from server.games.models import Recheck
 from server.inspection.verdicts import contributor_quarantine, contributor_reject, contributor_trust
-from server.trust.models import Alarm, Decision, Standing
+from server.trust.models import Alarm, Decision, Standing, Tally
 
 
 class ReasonForm(ActionForm):
@@ -96,4 +96,15 @@ class RecheckAdmin(ReadOnlyAdmin):
 
     list_display = ("game", "done_at", "rows", "misfits", "text")
     list_select_related = ("game",)
+    show_full_result_count = False
+
+
+@admin.register(Tally)
+class TallyAdmin(ReadOnlyAdmin):
+    """What games were like, by login, machine and network: number, sum and sum of squares of each figure."""
+
+    list_display = ("run", "contributor", "machine", "black_network", "white_network", "sums")
+    list_filter = ("run",)
+    search_fields = ("contributor__user__username", "machine", "black_network__name", "white_network__name")
+    list_select_related = ("run", "contributor__user", "black_network", "white_network")
     show_full_result_count = False

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import IO, Final, Literal, get_args
 
 from common.parameters import TextKind, default_text
 
@@ -46,24 +48,38 @@ def play_by(kind: TextKind, text: str, length: int) -> str:
         path = Path(folder) / "text.cfg"
         path.write_text(text, encoding="utf-8")
         command = [sys.executable, "-m", "client", *_arguments(kind, path, length), "--output", f"{folder}/games"]
-        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        try:
-            ended = subprocess.run(
-                command,
-                cwd=_ROOT,
-                env=environment,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=PROOF_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
+        said = Path(folder) / "said.txt"
+        with said.open("w") as output:
+            code = _run(command, output)
+        if code is None:
             return f"a game of {PROVED_MOVES} moves by it was not over after {PROOF_SECONDS:g} s"
-        if ended.returncode != 0:
-            said = (ended.stderr or ended.stdout).strip()
-            return f"no game could be played by it (exit code {ended.returncode}): {said[-_SAID:]}"
+        if code != 0:
+            text = said.read_text(encoding="utf-8", errors="replace").strip()
+            return f"no game could be played by it (exit code {code}): {text[-_SAID:]}"
         return ""
+
+
+def _run(command: list[str], output: IO[str]) -> int | None:
+    """The exit status of a command; None where it took too long, after which nothing of it runs any more."""
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    # A group of its own: the client has children, which play.
+    child = subprocess.Popen(
+        command,
+        cwd=_ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        return child.wait(PROOF_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
 
 
 def _arguments(kind: TextKind, path: Path, length: int) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from django.db.models import Q
+
 from server.trust.differences import Stratum, Sums, of_game
 from server.trust.models import Tally
 
@@ -58,10 +60,10 @@ class TallyChanges:
         if not wanted:
             return
         Tally.objects.bulk_create([_row(key) for key in wanted], ignore_conflicts=True)
-        keys = [_find(key) for key in wanted]
-        rows = {row.pk: row for row in Tally.objects.select_for_update(no_key=True).filter(pk__in=keys).order_by("pk")}
-        for key, primary in zip(wanted, keys, strict=True):
-            row = rows[primary]
+        found = Tally.objects.select_for_update(no_key=True).filter(_any_of(wanted)).order_by("pk")
+        rows = {_key(row): row for row in found}
+        for key in wanted:
+            row = rows[key]
             row.sums = _together(row.sums, self._sums[key])
             row.counted = _together(row.counted, self._counted.get(key, {}))
         Tally.objects.bulk_update(rows.values(), ["sums", "counted"])
@@ -71,10 +73,19 @@ def _row(key: _AnyKey) -> Tally:
     return Tally(**dict(zip(_COLUMNS, key, strict=True)))
 
 
-def _find(key: _AnyKey) -> int:
-    named = {name: value for name, value in zip(_COLUMNS, key, strict=True) if value is not None}
-    empty = {f"{name}__isnull": True for name, value in zip(_COLUMNS, key, strict=True) if value is None}
-    return int(Tally.objects.values_list("pk", flat=True).get(**named, **empty))
+def _key(row: Tally) -> _AnyKey:
+    networks = row.black_network_id, row.white_network_id
+    return (row.run_id, row.contributor_id, row.machine, *networks, row.text_id)
+
+
+def _any_of(keys: Iterable[_AnyKey]) -> Q:
+    """The rows of all these keys."""
+    found = Q()
+    for key in keys:
+        named = {name: value for name, value in zip(_COLUMNS, key, strict=True) if value is not None}
+        empty = {f"{name}__isnull": True for name, value in zip(_COLUMNS, key, strict=True) if value is None}
+        found |= Q(**named, **empty)
+    return found
 
 
 def _add(sums: dict[str, Sums], name: str, change: Sums) -> None:

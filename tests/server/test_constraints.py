@@ -109,6 +109,7 @@ def test_a_row_that_breaks_it_is_not_written(world: dict[str, Model], name: str)
 @pytest.mark.django_db
 def test_pairs_and_uniqueness(client: Client, anna: Contributor, world: dict[str, Model], tmp_path: Path) -> None:
     run, random, gate, game = world["run"], world["network"], world["gate"], world["game"]
+    assert isinstance(run, Run)
     assert isinstance(gate, Gate)
     assert isinstance(game, Game)
     candidate = gate.candidate

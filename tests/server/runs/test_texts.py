@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from django.test import Client
 
@@ -91,5 +95,20 @@ def test_a_game_is_really_played() -> None:
 
 
 def test_a_game_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proving, "PROOF_SECONDS", 0.05)
-    assert "was not over after 0.05 s" in play_by("selfplay", default_text("selfplay", "7x7"), 7)
+    """And nothing of it runs any more: its children, which hold the pipe, are killed with it."""
+    child = "import time; print('begun', flush=True); time.sleep(600)"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    end, begin = os.pipe()
+    real = subprocess.Popen.wait
+
+    def out_of_time(self: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        if timeout is None:
+            return real(self)
+        assert os.read(end, 5) == b"begun"
+        raise subprocess.TimeoutExpired(parent, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", out_of_time)
+    with os.fdopen(begin, "w") as output:
+        assert proving._run([sys.executable, "-c", parent], output) is None
+    with os.fdopen(end) as rest:
+        assert rest.read().strip() == "", "the pipe ends when nobody holds it any more"

@@ -227,6 +227,7 @@ def test_the_admin_page_wants_a_reason_and_keeps_it(send: Send, run: Run, anna: 
     assert Decision.objects.get().by == admin
     assert client.get(f"/admin/trust/standing/{mine.pk}/change/").status_code == 200
     assert client.get("/admin/games/recheck/").status_code == 200
+    assert client.get("/admin/trust/tally/?q=anna").status_code == 200
 
 
 def test_the_contributors_page_is_the_owners_and_maintainers(
