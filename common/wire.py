@@ -110,6 +110,7 @@ MIN_DATA_BOARD_LENGTH: Final = 3
 MAX_GAME_LENGTH: Final = 50_000
 MAX_ROWS: Final = 10_000
 MAX_SEARCH_THREADS: Final = 16_384
+MAX_NOTICE_LENGTH: Final = 1000
 MAX_LEASE_SECONDS: Final = 30 * 24 * 3600
 MAX_SEED: Final = 2**63 - 1
 MAX_TOKEN_LENGTH: Final = 128
@@ -312,6 +313,8 @@ class TaskBase(JsonMessage):
     """Ours: how many games are to be played, by the speed and room that the request told."""
     seed: Annotated[StrictInt, Field(ge=0, le=MAX_SEED)] | None = None
     """Ours: from which the seeds of the games follow, so that each can be played again."""
+    notice: Annotated[StrictStr, Field(max_length=MAX_NOTICE_LENGTH)] | None = None
+    """Ours: what the volunteer should read, such as until when this version of the client may play."""
 
     def to_object(self) -> dict[str, Any]:
         """The JSON object to send; start positions write themselves."""

@@ -137,7 +137,7 @@ class Installation:
         return result.stdout
 
     def server_programs(self) -> list[Program]:
-        """Web process, audit, ratings and upkeep, scheduler, trainer; in the order in which they are started."""
+        """Web process, workers by queue, scheduler, trainer; in the order in which they are started."""
         environment = self.environment()
         celery = [sys.executable, "-m", "celery", "-A", "server"]
         quiet = [
@@ -154,15 +154,13 @@ class Installation:
                 ],
                 environment,
             ),
-            Program(
-                "audit",
-                [*celery, "worker", "-Q", "audit", "-n", "audit@%h", "--pool", "solo", "-l", "INFO", *quiet],
-                environment,
-            ),
-            Program(
-                "ratings",
-                [*celery, "worker", "-Q", "ratings", "-n", "ratings@%h", "--pool", "solo", "-l", "INFO", *quiet],
-                environment,
+            *(
+                Program(
+                    queue,
+                    [*celery, "worker", "-Q", queue, "-n", f"{queue}@%h", "--pool", "solo", "-l", "INFO", *quiet],
+                    environment,
+                )
+                for queue in ("audit", "ratings", "recheck")
             ),
             Program("beat", [*celery, "beat"], environment),
             self.trainer_program(),

@@ -17,6 +17,7 @@ RUN pip install --no-cache-dir --no-deps --require-hashes --index-url ${TORCH_IN
 COPY manage.py gunicorn.conf.py LICENSE ./
 COPY common common
 COPY nets nets
+COPY client client
 COPY server server
 RUN python manage.py collectstatic --noinput \
  && mkdir -p /data/files /data/training && chown -R tengen /data

@@ -83,7 +83,9 @@ INSTALLED_APPS = [
     "server.positions",
     "server.gates",
     "server.jobs",
+    "server.trust",
     "server.games",
+    "server.inspection",
     "server.ratings",
     "server.training",
     "server.upkeep",
@@ -290,8 +292,11 @@ CELERY_TASK_DEFAULT_QUEUE = "audit"
 CELERY_TASK_ROUTES = {
     "server.games.*": {"queue": "audit"},
     "server.jobs.*": {"queue": "audit"},
+    "server.inspection.tasks.recheck": {"queue": "recheck"},
+    "server.inspection.tasks.look": {"queue": "audit"},
     "server.ratings.*": {"queue": "ratings"},
     "server.accounts.*": {"queue": "ratings"},
+    "server.runs.*": {"queue": "ratings"},  # plays a game
     "server.upkeep.*": {"queue": "ratings"},  # takes long, and no game is to wait for it
     "server.training.*": {"queue": "training"},
 }
@@ -319,6 +324,9 @@ CELERY_BEAT_SCHEDULE = {
     "count full blocks of games": _every(300.0, "server.upkeep.tasks.close_blocks"),
     "forget old logins": _every(3600.0, "server.accounts.tasks.forget_logins"),
     "send letters": _every(60.0, "server.accounts.tasks.send_letters"),
+    "evaluate rows again": _every(20.0, "server.inspection.tasks.recheck"),
+    "compare contributors": _every(30.0, "server.inspection.tasks.look"),
+    "prove texts": _every(60.0, "server.runs.tasks.prove_texts"),
     "mark lost jobs": _every(60.0, "server.jobs.tasks.expire"),
     "train": _every(10.0, "server.training.tasks.train"),
     "rate": _every(30.0, "server.ratings.tasks.compute_ratings"),

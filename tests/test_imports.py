@@ -78,11 +78,11 @@ def test_the_page_draws_the_rooms_as_they_are() -> None:
     assert page == with_drawing(page), "run python -m tests.rooms"
 
 
-def test_only_training_uses_nets_and_torch() -> None:
+def test_only_training_and_inspection_use_nets_and_torch() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
         for path in sorted((ROOT / "server").rglob("*.py"))
-        if "training" not in path.relative_to(ROOT / "server").parts[0]
+        if path.relative_to(ROOT / "server").parts[0] not in ("training", "inspection")
         for name, line in imported_roots(path).items()
         if name in {"torch", "nets"}
     ]

@@ -59,6 +59,7 @@ class TaskFetcher:
     stop: threading.Event
     run: wire.RunInfo | None = None
     trouble: str = ""
+    notice: str = ""
     _wish: Wish | None = None
 
     def step(self) -> Outcome:
@@ -101,6 +102,7 @@ class TaskFetcher:
             )
         )
         run = self.run_of(task)
+        self._notice(task.notice or "")
         games = asked if task.games is None else task.games
         _check_positions(task, run.data_board_len)
         _check_texts(task, games, run.data_board_len)
@@ -130,6 +132,13 @@ class TaskFetcher:
                 raise OutageError(f"the server changes from the run {task.run.name} to {self.run.name}")
             self.report(f"now playing for the run {self.run.name}")
         return self.run
+
+    def _notice(self, text: str) -> None:
+        """Show what the server wants the volunteer to read, once."""
+        text = "".join(sign for sign in text if sign.isprintable())
+        if text and text != self.notice:
+            self.report(f"the server says: {text}")
+        self.notice = text
 
     def _trouble(self, text: str) -> None:
         if bool(text) != bool(self.trouble):

@@ -42,3 +42,8 @@ def contributors() -> QuerySet[Contributor]:
 def players() -> QuerySet[Contributor]:
     """The contributors of whom a game counts, those with most training rows first."""
     return contributors().filter(Q(training_games__gt=0) | Q(match_games__gt=0))
+
+
+def contributor_by_name(username: str) -> Contributor | None:
+    """The contributor of that name, with the user; None if there is none."""
+    return Contributor.objects.select_related("user").filter(user__username=username).first()

@@ -77,15 +77,18 @@ class GameAdmin(KeyPagedAdmin):
         """A game is refused, not deleted: its counts have to follow."""
         return False
 
-    @admin.action(description="Refuse: take the counted games out of all counts", permissions=["change"])
+    @admin.action(description="Refuse: take games that count or wait out of all counts", permissions=["change"])
     def refuse(self, request: HttpRequest, games: QuerySet[Game]) -> None:
         """Take games out."""
         self.message_user(request, f"{games_refuse(_keys(games), MODERATED)} games refused")
 
-    @admin.action(description="Restore: count the refused games after all", permissions=["change"])
+    @admin.action(
+        description="Restore: take refused games back in, which wait if their login is not trusted",
+        permissions=["change"],
+    )
     def restore(self, request: HttpRequest, games: QuerySet[Game]) -> None:
         """Put games in."""
-        self.message_user(request, f"{games_restore(_keys(games))} games counted")
+        self.message_user(request, f"{games_restore(_keys(games))} games taken back in")
 
     @admin.action(description="Audit the refused games again", permissions=["change"])
     def requeue(self, request: HttpRequest, games: QuerySet[Game]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
@@ -22,12 +22,16 @@ from common.go.rules import Rules
 from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
 from common.rows import Rows, RowsError, read_npz
 from common.wire import StartPosition, form_game_type
+from server.games.figures import figures_of
 from server.games.models import Game, GameState
-from server.games.moving import Refusal, StateChange, games_lock, states_change
+from server.games.moving import Refusal, StateChange, games_lock, passed_change, states_change
 from server.games.quick_checks import ROWS_LIMITS
+from server.games.rechecks import rechecks_draw
 from server.jobs.selectors import other_texts, positions_of_game
 from server.runs.models import UnprovenGames
 from server.storage import load
+from server.trust.models import Trust
+from server.trust.services import standing_of, standings_lock
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +56,8 @@ class Accepted:
 
     is_unfinished: bool = False
     """The move limit stopped it."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """What it was like; see `server.trust.figures`."""
 
 
 Verdict = Accepted | Refusal
@@ -109,7 +115,9 @@ def _claim(limit: int) -> list[Game]:
     with transaction.atomic():
         free = Q(audit_until=None) | Q(audit_until__lte=now)
         waiting = Game.objects.select_for_update(no_key=True, skip_locked=True, of=("self",))
-        waiting = waiting.select_related("run", "black_network", "white_network", "job__text", "job__run")
+        waiting = waiting.select_related(
+            "run", "contributor", "black_network", "white_network", "job__text", "job__run"
+        )
         games = list(waiting.filter(free, state=GameState.RECEIVED).order_by("pk")[:limit])
         keys = [game.pk for game in games]
         Game.objects.filter(pk__in=keys).update(audits=F("audits") + 1, audit_until=now + AUDIT_LEASE)
@@ -139,14 +147,27 @@ def _conclude(verdicts: dict[int, Verdict]) -> None:
 def _move_judged(verdicts: dict[int, Verdict]) -> None:
     with transaction.atomic():
         changes = []
-        for game in games_lock(verdicts, GameState.RECEIVED):
-            verdict = verdicts[game.pk]
+        games = games_lock(verdicts, GameState.RECEIVED)
+        trusts = _trusts_lock(games)
+        for game in games:
+            verdict, trust = verdicts[game.pk], trusts[game.run_id, game.contributor_id]
             if isinstance(verdict, Refusal):
                 changes.append(StateChange(game, GameState.REFUSED, verdict))
-            else:
-                game.is_decisive = _is_decisive(game, verdict)
-                changes.append(StateChange(game, GameState.COUNTED, None))
+                continue
+            game.is_decisive = _is_decisive(game, verdict)
+            game.figures = dict(verdict.figures)
+            changes.append(passed_change(game, trust))
         states_change(changes)
+        rechecks_draw([change.game for change in changes if change.to != GameState.REFUSED], trusts)
+
+
+def _trusts_lock(games: Sequence[Game]) -> dict[tuple[int, int], Trust]:
+    """How far the runs trust the games' contributors, by run and contributor; locked, and made for new ones."""
+    wanted = {(game.run_id, game.contributor_id): game for game in games}
+    if new := wanted.keys() - standings_lock(wanted.keys()).keys():
+        for key in sorted(new):
+            standing_of(wanted[key].run, wanted[key].contributor)
+    return standings_lock(wanted.keys())
 
 
 def _is_decisive(game: Game, verdict: Accepted) -> bool:
@@ -190,7 +211,7 @@ def _judge(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
     for text in _texts(game):
         findings = _findings(sgf, read, facts, text, deadline, positions)
         if findings.ok:
-            return Accepted(is_unfinished=findings.is_unfinished)
+            return Accepted(findings.is_unfinished, figures_of(game, read))
         first = first or findings
     assert first is not None
     return Refusal(str(first.reasons[0]), str(first))

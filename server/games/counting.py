@@ -142,7 +142,7 @@ def _apply_scores(scores: Mapping[Pairing, Counter[str]]) -> None:
 def _gate_change(game: Game, candidate: int, state: GameState) -> GateChange:
     if state == GameState.RECEIVED:
         return GateChange(pending=1)
-    if state == GameState.REFUSED or not game.is_decisive:
+    if state in (GameState.HELD, GameState.REFUSED) or not game.is_decisive:
         return GateChange()
     is_black = game.black_network_id == candidate
     points = candidate_half_points(candidate_is_black=is_black, winner=game.winner)

@@ -4,7 +4,8 @@ A maintainer makes an exclusion; a worker walks over the games in the order of t
 time, so that nobody waits for it, and goes on with those that arrive while the exclusion stands. A lifted one is walked
 once more: what it had taken out is put back, or belongs to another exclusion that still stands.
 
-A game that was counted before is counted again. One that was taken out before its audit was through is audited.
+A game that was counted before is counted again, or waits if its login is not trusted any more. One that never was is
+audited.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from django.utils import timezone
 from server.accounts.models import Contributor
 from server.errors import InvalidSettings
 from server.games.models import Exclusion, ExclusionKind, Game, GameState
-from server.games.moving import Refusal, StateChange, games_lock, states_change
+from server.games.moving import Refusal, StateChange, games_lock, passed_changes, states_change
 from server.hints import AUDIT, Hint
 from server.networks.models import Network, NetworkState
 from server.runs.models import Run
@@ -204,9 +205,8 @@ def _put_back(exclusion: Exclusion) -> tuple[int, bool]:
         keys = [key for key in keys if key not in set(still_out)]
     with transaction.atomic():
         games = games_lock(keys, GameState.REFUSED)
-        back = [
-            StateChange(game, GameState.RECEIVED if game.number is None else GameState.COUNTED, None) for game in games
-        ]
+        back = passed_changes([game for game in games if game.number is not None])
+        back += [StateChange(game, GameState.RECEIVED, None) for game in games if game.number is None]
         states_change(back)
         Game.objects.filter(pk__in=keys).update(exclusion=None)
     if any(change.to == GameState.RECEIVED for change in back):

@@ -1,7 +1,7 @@
 """Uploaded games: what the contributor told, where the files are, and what the audit made of it.
 
-Invariants are constraints. A game is received, then counted or refused; moderation moves it between the last two. Its
-state changes only in `server.games.moving`, together with everything that counts it.
+Invariants are constraints. A game is received, then held, counted or refused; moderation moves it between the last
+three. Its state changes only in `server.games.moving`, together with everything that counts it.
 
 The table is meant for 10⁸ games. It is not partitioned: ``(kind, uid)`` has to be unique over all games, whenever they
 came, and PostgreSQL holds that in one table only. Every list and every question goes by an index whose last column is
@@ -9,6 +9,8 @@ the key, or by one that holds the few games in question; what would have to be c
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
@@ -31,8 +33,13 @@ class GameState(models.TextChoices):
     """What a game is worth now."""
 
     RECEIVED = "received", "received: waits for its audit"
+    HELD = "held", "held: passed its audit, and waits until its contributor is trusted"
     COUNTED = "counted", "counted"
     REFUSED = "refused", "refused"
+
+
+PASSED: Final = (GameState.HELD, GameState.COUNTED)
+"""States of games that passed their audit."""
 
 
 class Game(models.Model):
@@ -77,6 +84,7 @@ class Game(models.Model):
         help_text="Counts for gates and ratings. Not so a match game that the move limit stopped, or that comes "
         "without its job's token, if the run says so.",
     )
+    figures = models.JSONField(default=dict, blank=True, help_text="What it was like: see server/trust/figures.py.")
     state = models.CharField(max_length=8, choices=GameState.choices, default=GameState.RECEIVED)
     reason_code = models.CharField(max_length=64, blank=True, help_text="Why it was refused, for programs.")
     reason = models.TextField(blank=True, help_text="Why it was refused, for people.")
@@ -140,6 +148,8 @@ class Game(models.Model):
         indexes = (
             models.Index(fields=["id"], condition=Q(state=GameState.RECEIVED), name="game_waiting"),
             models.Index(fields=["contributor", "-id"], name="game_of_contributor"),
+            models.Index(fields=["contributor", "id"], condition=Q(state=GameState.HELD), name="game_held"),
+            models.Index(fields=["contributor", "-id"], condition=Q(state=GameState.REFUSED), name="game_refused_of"),
             models.Index(fields=["black_network", "-id"], name="game_of_black"),
             models.Index(fields=["white_network", "-id"], name="game_of_white"),
             models.Index(fields=["run", "-id"], name="game_of_run"),
@@ -260,3 +270,22 @@ class Exclusion(models.Model):
 
     def __str__(self) -> str:
         return f"exclusion {self.pk} of {self.get_kind_display()}"
+
+
+class Recheck(models.Model):
+    """A game of self-play that was drawn so that some of its rows are evaluated again with its network."""
+
+    game = models.OneToOneField(Game, on_delete=models.CASCADE, related_name="recheck")
+    drawn_at = models.DateTimeField(auto_now_add=True)
+    claimed_until = models.DateTimeField(null=True, blank=True, help_text="A worker is at it until then.")
+    tries = models.PositiveSmallIntegerField(default=0)
+    done_at = models.DateTimeField(null=True, blank=True)
+    rows = models.PositiveSmallIntegerField(default=0, help_text="That were evaluated.")
+    misfits = models.PositiveSmallIntegerField(default=0, help_text="Rows whose columns are not the network's.")
+    text = models.TextField(blank=True, help_text="What was found, for people.")
+
+    class Meta:
+        indexes = (models.Index(fields=["id"], condition=Q(done_at=None), name="recheck_waiting"),)
+
+    def __str__(self) -> str:
+        return f"recheck of game {self.game_id}"

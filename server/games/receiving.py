@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.db import DataError, IntegrityError, transaction
+from django.utils import timezone
 
 from common.wire import GameUpload, TrainingGameUpload
 from server.accounts.models import Contributor
@@ -26,7 +27,7 @@ from server.jobs.tokens import is_token_of
 from server.networks.models import Network
 from server.networks.selectors import network_by_name
 from server.runs.models import Run, RunState, UnprovenGames
-from server.runs.selectors import run_by_name
+from server.runs.selectors import may_play, run_by_name
 from server.storage import NewFiles, space_check
 
 
@@ -55,7 +56,7 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
     kind = GameKind.RATING if rows is None else GameKind.TRAINING
     if Game.objects.filter(kind=kind, uid=form.kg_game_uid).exists():
         raise GameExists(form.kg_game_uid)
-    run = _run_of(names.run)
+    run = _run_of(names.run, contributor)
     black = _network_of(names.black_network, run, kind)
     same = names.white_network == names.black_network
     white = black if same else _network_of(names.white_network, run, kind)
@@ -110,12 +111,14 @@ def _refuse_known_content(game: Game) -> None:
         raise GameRefused(f"it is the game {same}, move for move, which this server has already")
 
 
-def _run_of(name: str | None) -> Run:
+def _run_of(name: str | None, contributor: Contributor) -> Run:
     run = run_by_name(name) if name else None
     if run is None:
         raise GameRefused("its run is unknown to this server")
-    if run.state == RunState.CLOSED:
+    if run.state_at(timezone.now()) == RunState.CLOSED:
         raise GameRefused(f"the run {run.name} is closed")
+    if not may_play(run, contributor.user.get_username()):
+        raise GameRefused(f"you are not among the users who play for the run {run.name}")
     return run
 
 

@@ -133,3 +133,14 @@ def games_in_range(
     if reason_code:
         found = found.filter(reason_code=reason_code)
     return list(found.order_by("pk").values_list("pk", flat=True))
+
+
+def refused_games_of(contributor: int, limit: int) -> list[Game]:
+    """The last refused games of a contributor, with their reasons, newest first."""
+    refused = Game.objects.filter(contributor=contributor, state=GameState.REFUSED).select_related("run")
+    return list(refused.order_by("-pk")[:limit])
+
+
+def held_games_of(contributor: int, most: int) -> int:
+    """How many games of a contributor wait to be counted; ``most`` stands for that many and more."""
+    return Game.objects.filter(contributor=contributor, state=GameState.HELD)[:most].count()

@@ -31,6 +31,11 @@ class Gate(models.Model):
     state = models.CharField(max_length=10, choices=GateState.choices, default=GateState.OPEN)
     games = models.PositiveIntegerField(help_text="Games of the whole match.")
     required = models.FloatField(help_text="Share of the points that the candidate needs.")
+    sprt_elo = models.FloatField(
+        null=True,
+        blank=True,
+        help_text="The advantage that the match tells from none, ending as soon as it can; none: all games are played.",
+    )
     played = models.PositiveIntegerField(default=0, help_text="Counted games.")
     half_points = models.PositiveIntegerField(default=0, help_text="The candidate's, twice over: a win 2, a draw 1.")
     handed_out = models.PositiveIntegerField(default=0, help_text="Jobs given so far; the parity decides the colours.")

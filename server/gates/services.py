@@ -70,6 +70,7 @@ def _open_gate(run: Run, opponent: Network, candidate: Network) -> Gate:
         opponent=opponent,
         games=run.gate_games,
         required=run.gate_required,
+        sprt_elo=run.sprt_elo if run.promotion_rule == PromotionRule.SPRT else None,
     )
     gate.save(force_insert=True)
     logger.info("gate of %s against %s: %d games", candidate.name, opponent.name, gate.games)
@@ -134,7 +135,13 @@ def _conclude(gate: Gate) -> None:
     """Promote or reject the candidate of an open gate whose games decide it."""
     if gate.state != GateState.OPEN:
         return
-    outcome = verdict(games=gate.games, required=gate.required, played=gate.played, half_points=gate.half_points)
+    outcome = verdict(
+        games=gate.games,
+        required=gate.required,
+        played=gate.played,
+        half_points=gate.half_points,
+        sprt_elo=gate.sprt_elo,
+    )
     if outcome is Verdict.UNDECIDED:
         return
     candidate = Network.objects.get(pk=gate.candidate_id)
@@ -155,11 +162,12 @@ def _promote(run: Run, network: Network) -> None:
     network.state = NetworkState.ACCEPTED
     network.training_games_enabled = True
     network.save(update_fields=["state", "training_games_enabled"])
-    run.current_network = network
+    run.previous_network, run.current_network, run.current_since = run.current_network, network, timezone.now()
     if network.architecture and network.architecture == run.next_architecture:
         run.architecture, run.next_architecture = run.next_architecture, ""
         logger.info("run %s goes on with the size %s", run.name, run.architecture)
-    run.save(update_fields=["current_network", "architecture", "next_architecture"])
+    fields = ["current_network", "previous_network", "current_since", "architecture", "next_architecture"]
+    run.save(update_fields=fields)
     logger.info("network %s is now the current one of run %s", network.name, run.name)
     for other in Gate.objects.select_for_update(no_key=True).filter(run=run, state=GateState.OPEN).order_by("pk"):
         _close_gate(other, GateState.SUPERSEDED)

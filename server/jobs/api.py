@@ -27,6 +27,7 @@ from server.jobs.services import job_request, lease_seconds_of
 from server.jobs.tokens import token_of
 from server.networks.api import network_info
 from server.positions.selectors import positions_by_key
+from server.runs.revisions import parse_revisions, warning_of
 
 
 def task_of(request: Request, job: Job) -> SelfplayTask | RatingTask:
@@ -37,6 +38,7 @@ def task_of(request: Request, job: Job) -> SelfplayTask | RatingTask:
         "lease_seconds": lease_seconds_of(run, job.kind),
         "job_token": token_of(job),
         "games": job.games,
+        "notice": warning_of(job.client_revision, parse_revisions(run.client_revisions)),
     }
     if job.seed is not None:
         parts["seed"] = job.seed

@@ -37,14 +37,16 @@ ACTIVE: Final = timedelta(hours=6)
 """Who has asked for a job within this time shares in the gates."""
 
 
-def situation_for(run: Run, contributor: Contributor, gates: list[Gate], now: datetime) -> Situation:
-    """What ``run`` offers to somebody, with ``gates`` (locked by the caller) as the open gates that may be given."""
+def situation_for(
+    run: Run, contributor: Contributor, gates: list[Gate], now: datetime, current: Network | None
+) -> Situation:
+    """What ``run`` offers somebody: ``current`` for self-play, ``gates`` (locked by the caller) that may be given."""
     held = gate_games(gates, contributor, now)
     share = login_share(run, now) if gates else 1.0
     return Situation(
         gating_share=run.gating_share,
         rating_share=run.rating_share,
-        current=None if run.current_network is None else _player(run.current_network),
+        current=None if current is None else _player(current),
         gates=[
             OpenGate(
                 id=gate.pk,

@@ -15,17 +15,19 @@ from django.utils import timezone
 
 from common.wire import MAX_TASK_REP_FACTOR, TaskRequest
 from server.accounts.models import Contributor
-from server.errors import GameRefused, NoJob, NoRun, OnlyRatingNow, OutdatedClient, TooMany, Unavailable
+from server.errors import GameRefused, NoJob, NoRun, NotAllowed, OnlyRatingNow, OutdatedClient, TooMany, Unavailable
 from server.gates.services import gate_game_arrived, gate_handed_out, open_gates_lock
 from server.jobs.choice import Asker, Assignment, Draws, Nothing, choose
 from server.jobs.models import Job, JobKind, JobState, JobText, WantedMatch
 from server.jobs.selectors import open_games, situation_for
 from server.networks.models import Network
+from server.networks.rollout import network_for
 from server.positions.selectors import position_keys_drawn
 from server.runs.models import Run, RunState, UnprovenGames
 from server.runs.overrides import drawn_overrides, parse_variants
 from server.runs.revisions import parse_revisions, refusal_of
-from server.runs.selectors import current_run
+from server.runs.selectors import current_run, may_play, next_opening
+from server.runs.texts import served_text
 
 LATE_GAMES: Final = timedelta(days=14)
 """How long after the end of its lease a job still takes games. KataGo's client tries to send one for six days."""
@@ -41,7 +43,7 @@ def job_request(*, contributor: Contributor, request: TaskRequest, own_client: b
         NoRun, Unavailable, OutdatedClient, TooMany, NoJob, OnlyRatingNow: there is no job, with the reason.
     """
     now = timezone.now()
-    run = _run_with_jobs()
+    run = _run_with_jobs(contributor, own_client=own_client)
     Contributor.objects.filter(pk=contributor.pk).update(client_revision=request.git_revision, last_seen=now)
     refusal = refusal_of(request.git_revision, parse_revisions(run.client_revisions), now.date())
     if refusal is not None:
@@ -52,7 +54,8 @@ def job_request(*, contributor: Contributor, request: TaskRequest, own_client: b
     asker = _asker(run, contributor, request, now, own_client=own_client)
     with transaction.atomic():
         gates = open_gates_lock(run, wait=not asker.allow_selfplay) if asker.allow_rating else []
-        chosen = choose(situation_for(run, contributor, gates, now), asker, _draws())
+        current = network_for(run, contributor.pk, request.client_instance_id or "", now)
+        chosen = choose(situation_for(run, contributor, gates, now, current), asker, _draws())
         if isinstance(chosen, Nothing):
             raise (OnlyRatingNow if chosen.only_rating else NoJob)(chosen.reason)
         return _lease(run, contributor, request, chosen, now, own_client=own_client)
@@ -95,12 +98,15 @@ def _wanted_games(run: Run, request: TaskRequest, *, own_client: bool) -> int:
     return max(1, min(by_speed, request.room, MAX_TASK_REP_FACTOR))
 
 
-def _run_with_jobs() -> Run:
-    run = current_run()
+def _run_with_jobs(contributor: Contributor, *, own_client: bool) -> Run:
+    username = contributor.user.get_username()
+    run = current_run(own_client=own_client, username=username)
     if run is None:
         raise NoRun
-    if run.state == RunState.PAUSED:
-        raise Unavailable(f"the run {run.name} is paused; jobs are given again when it goes on")
+    if not may_play(run, username):
+        raise NotAllowed(f"you are not among the users who play for the run {run.name}")
+    if run.state_at(timezone.now()) == RunState.PAUSED:
+        raise Unavailable(f"the run {run.name} is paused; {next_opening(run)}")
     return run
 
 
@@ -112,6 +118,7 @@ def _lease(
     run: Run, contributor: Contributor, request: TaskRequest, chosen: Assignment, now: datetime, *, own_client: bool
 ) -> Job:
     seconds = lease_seconds_of(run, chosen.kind)
+    text = served_text(run, "selfplay" if chosen.kind == JobKind.SELFPLAY else "gating")
     job = Job(
         kind=chosen.kind,
         run=run,
@@ -120,12 +127,12 @@ def _lease(
         white_network_id=chosen.white,
         gate_id=chosen.gate,
         match_id=chosen.match,
-        text=_text_of(run.selfplay_config if chosen.kind == JobKind.SELFPLAY else run.gating_config),
+        text=_text_of(text),
         games=chosen.games,
         seed=secrets.randbits(63) if own_client else None,
         machine=request.machine or "",
         start_positions=_positions(run, chosen),
-        overrides=_overrides(run, chosen),
+        overrides=_overrides(run, chosen, text),
         client_revision=request.git_revision,
         expires_at=now + timedelta(seconds=seconds),
     )
@@ -145,9 +152,9 @@ def _positions(run: Run, chosen: Assignment) -> list[int]:
     return position_keys_drawn(run, [random.random() for _ in range(count)])
 
 
-def _overrides(run: Run, chosen: Assignment) -> list[str]:
-    """What is put over the text for each game, if there is anything."""
-    if chosen.kind != JobKind.SELFPLAY or not run.selfplay_overrides:
+def _overrides(run: Run, chosen: Assignment, text: str) -> list[str]:
+    """What is put over the text for each game, if there is anything: settings that were checked over this text."""
+    if chosen.kind != JobKind.SELFPLAY or not run.selfplay_overrides or text != run.selfplay_config:
         return []
     variants = parse_variants(run.selfplay_overrides)
     drawn = [drawn_overrides(variants, random.random()) for _ in range(chosen.games)]

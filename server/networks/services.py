@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from django.core.files import File
 from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
 
 from common.files import sum_of
 from server.errors import InvalidSettings
@@ -96,7 +98,9 @@ def seed_register(new: NewNetwork) -> Network:
 
 
 def _make_current(network: Network) -> None:
-    Run.objects.filter(pk=network.run_id).update(current_network=network)
+    Run.objects.filter(pk=network.run_id).update(
+        current_network=network, previous_network=F("current_network"), current_since=timezone.now()
+    )
 
 
 def network_register(new: NewNetwork, state: NetworkState, follow: Callable[[Network], object]) -> Network:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.http import Http404
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.wire import RunInfo
+from common.wire import RunInfo, own_client_version
 from server.api import paged, run_url
 from server.errors import NoRun
 from server.runs.models import Run, RunState
@@ -31,11 +32,14 @@ def run_info(request: Request, run: Run) -> RunInfo:
 
 def run_details(request: Request, run: Run) -> dict[str, Any]:
     """A run for readers: what clients get, its settings and its totals."""
-    current = run.current_network
+    current, state = run.current_network, run.state_at(timezone.now())
     return run_info(request, run).to_object() | {
         "id": run.pk,
-        "status": "Active" if run.state == RunState.ACTIVE else "Inactive",
-        "state": run.state,
+        "status": "Active" if state == RunState.ACTIVE else "Inactive",
+        "state": state,
+        "state_since": run.state_since,
+        "opens_at": run.opens_at,
+        "closes_at": run.closes_at,
         "created_at": run.created_at,
         "current_network": None if current is None else current.name,
         "architecture": run.architecture,
@@ -45,6 +49,7 @@ def run_details(request: Request, run: Run) -> dict[str, Any]:
         "selfplay_config": run.selfplay_config,
         "gating_config": run.gating_config,
         "client_revisions": run.client_revisions,
+        "promotion_rule": run.promotion_rule,
         "gate_games": run.gate_games,
         "gate_required": run.gate_required,
         "training_games": run.totals.training_games,
@@ -66,8 +71,9 @@ class CurrentRunApi(APIView):
 
     @extend_schema(operation_id="run_current", responses=RunInfo)
     def get(self, request: Request) -> Response:
-        """Answer the newest active run."""
-        run = current_run()
+        """Answer the newest active run that this client may play for."""
+        own_client = own_client_version(request.headers.get("User-Agent", "")) is not None
+        run = current_run(own_client=own_client, username=request.user.get_username())
         if run is None:
             raise NoRun
         return Response(run_info(request, run).to_object())

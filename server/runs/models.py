@@ -7,12 +7,14 @@ changed only by `server.games.moving`.
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from typing import Final
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
+from django.utils import timezone
 
 from common.go.basics import MAX_LENGTH
 from common.wire import INPUTS_VERSION, MAX_LEASE_SECONDS, MAX_SEARCH_THREADS, MIN_DATA_BOARD_LENGTH
@@ -52,10 +54,18 @@ class UnprovenGames(models.TextChoices):
     REFUSE = "refuse", "refused; only Tengen's own client gets jobs"
 
 
+class Audience(models.TextChoices):
+    """Whose clients are told of a run."""
+
+    ALL = "all", "all clients"
+    OWN = "own", "Tengen's client alone: KataGo's keeps to one run for as long as it lives"
+
+
 class PromotionRule(models.TextChoices):
     """What makes a candidate the current network."""
 
     GATE = "gate", "a match against the current network"
+    SPRT = "sprt", "a match that ends as soon as it is likely enough that the candidate is stronger, or is not"
     ALWAYS = "always", "every candidate is promoted at once"
 
 
@@ -64,7 +74,15 @@ class Run(models.Model):
 
     name = models.CharField(max_length=16, unique=True, validators=[name_validator(NAME_PATTERN, NAME_ALLOWED)])
     state = models.CharField(max_length=8, choices=RunState.choices, default=RunState.ACTIVE)
+    state_since = models.DateTimeField(default=timezone.now, editable=False)
+    opens_at = models.DateTimeField(null=True, blank=True, help_text="Before it, the run is paused. Empty: at once.")
+    closes_at = models.DateTimeField(null=True, blank=True, help_text="From then on the run is closed. Empty: never.")
     created_at = models.DateTimeField(auto_now_add=True)
+    audience = models.CharField(max_length=4, choices=Audience.choices, default=Audience.ALL)
+    allowed_users = models.TextField(
+        blank=True,
+        help_text="Names of the users who may play for the run, one a line; '#' starts a comment. Empty: everybody.",
+    )
     current_network = models.ForeignKey(
         "networks.Network",
         on_delete=models.PROTECT,
@@ -72,6 +90,15 @@ class Run(models.Model):
         blank=True,
         related_name="+",
         help_text="Plays self-play games.",
+    )
+    previous_network = models.ForeignKey(
+        "networks.Network", on_delete=models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
+    )
+    current_since = models.DateTimeField(null=True, blank=True, editable=False)
+    rollout_minutes = models.PositiveIntegerField(
+        default=0,
+        help_text="Over so many minutes clients change over to a new network, each at a moment of its own, so that "
+        "they do not all fetch it at once. 0: all at once.",
     )
 
     data_board_len = models.PositiveSmallIntegerField(
@@ -86,6 +113,16 @@ class Run(models.Model):
     )
     selfplay_config = models.TextField(help_text="KataGo configuration text of self-play games.")
     gating_config = models.TextField(help_text="KataGo configuration text of gating and rating games.")
+    prove_texts = models.BooleanField(
+        default=False,
+        help_text="A changed text is served only once a short game has been played by it; until then, the last one "
+        "that was proved is. It takes a worker of the queue 'ratings'.",
+    )
+    served_selfplay_config = models.TextField(blank=True, editable=False)
+    served_gating_config = models.TextField(blank=True, editable=False)
+    failed_selfplay_config = models.TextField(blank=True, editable=False)
+    failed_gating_config = models.TextField(blank=True, editable=False)
+    text_fault = models.TextField(blank=True, editable=False, help_text="Why the last changed text is not served.")
     client_revisions = models.TextField(
         blank=True,
         help_text="One per line: REVISION, 'REVISION until 2030-01-31', or 'REVISION refused REASON'. "
@@ -186,11 +223,37 @@ class Run(models.Model):
     gate_required = models.FloatField(
         default=0.5, validators=SHARE, help_text="Share of the points that a candidate needs, 0 to 1."
     )
+    sprt_elo = models.FloatField(
+        default=30.0,
+        validators=[MinValueValidator(1.0), MaxValueValidator(400.0)],
+        help_text="With the rule 'sprt': the match decides between this advantage and none, with 5 % chance of either "
+        "error; after gate_games without a decision, the required share of the points does.",
+    )
 
     unfinished_games_count = models.BooleanField(
         default=True,
         help_text="Match games that the move limit stopped are half a point each for gates and ratings. "
         "Otherwise they do not decide anything. Holds for games that are audited from now on.",
+    )
+
+    watch_games = models.PositiveIntegerField(
+        default=0,
+        help_text="So many first games of a login wait, outside counts, ratings and training, until they have been "
+        "looked at. 0: a new login's games count at once.",
+    )
+    quarantines = models.BooleanField(
+        default=False,
+        help_text="A login about whose games there is an alarm is quarantined: its games wait for a maintainer. "
+        "Otherwise maintainers only see the alarm.",
+    )
+    recheck_share = models.FloatField(
+        default=0.02,
+        validators=SHARE,
+        help_text="Share of the games of self-play of which some rows are evaluated again with their network, 0 to 1; "
+        "of watched and quarantined logins all are. It takes a worker of the queue 'recheck'.",
+    )
+    recheck_rows = models.PositiveSmallIntegerField(
+        default=8, validators=[MinValueValidator(1), MaxValueValidator(256)], help_text="Rows of such a game."
     )
 
     architecture = models.CharField(max_length=64, help_text="Name of the network's architecture, such as b10c128.")
@@ -212,6 +275,8 @@ class Run(models.Model):
         constraints = (
             models.CheckConstraint(condition=Q(name__regex=NAME_PATTERN), name="run_name"),
             models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state"),
+            models.CheckConstraint(condition=Q(audience__in=Audience.values), name="run_audience"),
+            models.CheckConstraint(condition=Q(sprt_elo__gte=1, sprt_elo__lte=400), name="run_sprt_elo"),
             models.CheckConstraint(condition=Q(promotion_rule__in=PromotionRule.values), name="run_promotion_rule"),
             models.CheckConstraint(
                 condition=Q(data_board_len__gte=MIN_DATA_BOARD_LENGTH, data_board_len__lte=MAX_LENGTH),
@@ -244,6 +309,7 @@ class Run(models.Model):
                 condition=Q(start_position_prob__gte=0, start_position_prob__lte=1), name="run_start_position_prob"
             ),
             models.CheckConstraint(condition=Q(unproven_games__in=UnprovenGames.values), name="run_unproven_games"),
+            models.CheckConstraint(condition=Q(recheck_share__gte=0, recheck_share__lte=1), name="run_recheck_share"),
             models.CheckConstraint(condition=~Q(next_architecture=F("architecture")), name="run_next_architecture"),
             models.CheckConstraint(condition=Q(gate_required__gte=0, gate_required__lte=1), name="run_gate_required"),
         )
@@ -251,13 +317,23 @@ class Run(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def state_at(self, now: datetime) -> RunState:
+        """What the run takes part in at a moment, its dates considered."""
+        state = RunState(self.state)
+        if state == RunState.CLOSED or (self.closes_at is not None and now >= self.closes_at):
+            return RunState.CLOSED
+        return RunState.PAUSED if self.opens_at is not None and now < self.opens_at else state
+
     def clean(self) -> None:
         """Say what is allowed where a constraint would only say its name.
 
         Raises:
             ValidationError: by field.
         """
-        shares = ("gating_share", "rating_share", "gate_required", "gate_login_share", "start_position_prob")
+        shares = (
+            *("gating_share", "rating_share", "gate_required", "gate_login_share", "start_position_prob"),
+            *("recheck_share", "sprt_elo"),
+        )
         wrong = {
             field: "This is no number; give one from 0 to 1."
             for field in shares
@@ -272,6 +348,8 @@ class Run(models.Model):
             wrong["gate_login_share"] = "Nobody could play a gate's games; give a share above 0."
         if self.next_architecture and self.next_architecture == self.architecture:
             wrong["next_architecture"] = "This is the architecture itself; name another, or leave it empty."
+        if self.opens_at is not None and self.closes_at is not None and self.opens_at >= self.closes_at:
+            wrong["closes_at"] = "This is before the run opens."
         if wrong:
             raise ValidationError(wrong)
 

@@ -70,3 +70,16 @@ def refusal_of(revision: str, rules: list[RevisionRule], today: date) -> str | N
     if any(rule.until is None or today <= rule.until for rule in applying):
         return None
     return "this revision was accepted until " + max(rule.until for rule in applying if rule.until).isoformat()
+
+
+def warning_of(revision: str, rules: list[RevisionRule]) -> str | None:
+    """What a client that may play until a day should be told; None if there is no such day.
+
+    Asked about a revision for which `refusal_of` has no refusal.
+    """
+    named = [rule for rule in rules if rule.revision == revision.lower()]
+    applying = named or [rule for rule in rules if rule.revision == ANY]
+    if not applying or any(rule.until is None for rule in applying):
+        return None
+    until = max(rule.until for rule in applying if rule.until)
+    return f"this version of the client plays until {until.isoformat()} (UTC); please update it before"

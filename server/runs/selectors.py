@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from django.db.models import QuerySet
+from django.utils import timezone
 
-from server.runs.models import Run, RunState
+from server.runs.models import Audience, Run, RunState
 
 
-def current_run() -> Run | None:
+def current_run(*, own_client: bool = False, username: str = "") -> Run | None:
     """The run that clients are sent to: the newest that is active, else the newest that is paused.
 
-    Naming a paused run keeps clients with it: they wait for jobs instead of ending.
+    Naming a paused run keeps clients with it: they wait for jobs instead of ending. KataGo's client ends where it is
+    told another run than before, so it is told of the runs for all alone, whoever asks; ours is told the newest that
+    the user may play for.
     """
+    now = timezone.now()
+    found = Run.objects.select_related("current_network", "previous_network").exclude(state=RunState.CLOSED)
+    open_ones = list((found if own_client else found.filter(audience=Audience.ALL)).order_by("-pk"))
     for state in (RunState.ACTIVE, RunState.PAUSED):
-        run = Run.objects.select_related("current_network").filter(state=state).order_by("-pk").first()
-        if run is not None:
-            return run
+        for run in open_ones:
+            if run.state_at(now) == state and (not own_client or may_play(run, username)):
+                return run
     return None
+
+
+def may_play(run: Run, username: str) -> bool:
+    """Whether a user may play for a run; without a name, whether everybody may."""
+    allowed = {line.partition("#")[0].strip() for line in run.allowed_users.splitlines()} - {""}
+    return not allowed or username in allowed
+
+
+def next_opening(run: Run) -> str:
+    """When a paused run goes on, as far as that is known."""
+    if run.state == RunState.ACTIVE and run.opens_at is not None:
+        return f"it opens at {run.opens_at:%Y-%m-%d %H:%M} UTC"
+    return "jobs are given again when it goes on"
 
 
 def run_by_name(name: str) -> Run | None:

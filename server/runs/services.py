@@ -7,16 +7,21 @@ from typing import Final
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils import timezone
 
 from common.config_text import ConfigError, overridden
 from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
 from common.wire import MAX_CONFIG_BYTES
 from server.errors import InvalidSettings
+from server.hints import Hint
 from server.runs.checks import CHECKS
 from server.runs.models import Run, RunState, RunTotals
 from server.runs.overrides import parse_variants
 from server.runs.revisions import parse_revisions
+from server.runs.texts import KINDS, is_waiting
 
+PROVE: Final = Hint("server.runs.tasks.prove_texts")
+"""Texts wait until a game has been played by them."""
 CONFIG_FIELDS: Final = ("selfplay_config", "gating_config")
 
 
@@ -43,7 +48,17 @@ def run_save(run: Run, fields: Collection[str] | None = None) -> None:
     faults = settings_faults(run)
     if faults:
         raise InvalidSettings("\n".join(faults))
+    if fields is not None and "state" in fields:
+        fields = {*fields, _since_now(run)}
     run.save(update_fields=fields)
+    if any(is_waiting(run, kind) for kind in KINDS):
+        transaction.on_commit(PROVE.send)
+
+
+def _since_now(run: Run) -> str:
+    """Note that the run's state is changed; the field to be written."""
+    run.state_since = timezone.now()
+    return "state_since"
 
 
 def settings_faults(run: Run) -> list[str]:
@@ -124,6 +139,6 @@ def _parsed(run: Run, field: str, text: str) -> SelfplayConfig | MatchConfig:
 
 
 def run_set_state(run: Run, state: RunState) -> None:
-    """Let a run go on, pause, or end. Nothing else of it is written."""
+    """Let a run go on, pause, or end, whatever its settings are: nothing else is written. Its dates stay."""
     run.state = state
-    run.save(update_fields=["state"])
+    run.save(update_fields=["state", _since_now(run)])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
+from server.web import contributor_page, views
 from server.web import katago_addresses as katago
-from server.web import views
 
 app_name = "web"
 urlpatterns = [
@@ -18,6 +18,7 @@ urlpatterns = [
     path("game/<str:kind>/<str:uid>/", views.game_page, name="game"),
     path("game/<str:kind>/<str:uid>/sgf/", views.game_sgf, name="sgf"),
     path("contributors/", views.contributor_list, name="contributors"),
+    path("contributors/<str:name>/", contributor_page.contributor_page, name="contributor"),
     path("networks/", katago.of_current_run, {"page": "networks"}, name="networks-now"),
     path("games/", katago.of_current_run, {"page": "games"}, name="games-now"),
     re_path(

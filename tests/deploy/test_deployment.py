@@ -105,6 +105,7 @@ def test_volumes_are_apart_and_what_reads_strangers_files_writes_nothing() -> No
         "web": ["files:/data/files"],
         "audit": ["files:/data/files:ro"],
         "ratings": ["files:/data/files"],
+        "recheck": ["files:/data/files:ro"],
         "beat": [],
         "trainer": ["files:/data/files", "training:/data/training"],
     }

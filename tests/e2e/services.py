@@ -21,7 +21,7 @@ from deploy.processes import Program
 
 COMPOSE: Final = ROOT / "deploy" / "compose.yaml"
 NGINX_SITE: Final = ROOT / "deploy" / "nginx" / "tengen.conf"
-SERVER_SERVICES: Final = ("web", "audit", "upkeep", "beat", "trainer")
+SERVER_SERVICES: Final = ("web", "audit", "ratings", "recheck", "beat", "trainer")
 BROKER_PASSWORD: Final = "0a1b2c3d4e5f"
 
 

@@ -59,7 +59,7 @@ PLACEHOLDERS: Final = {
     r"--username you --password …": "--username alice --password {password}",
 }
 """What the text leaves to the reader, and what a reader here would write."""
-QUEUES: Final = ("audit", "ratings", "training")
+QUEUES: Final = ("audit", "ratings", "recheck", "training")
 LASTING: Final = r"gunicorn |celery -A server |\.venv/bin/python -m client --gpus"
 """Commands that go on until they are stopped."""
 MAINTAINER, VOLUNTEER, RESEARCHER = "For maintainers", "For volunteers", "For researchers"

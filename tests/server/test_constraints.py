@@ -18,9 +18,11 @@ from server.gates.models import Gate
 from server.jobs.models import Job, WantedMatch
 from server.networks.models import Network
 from server.runs.models import Run
+from server.trust.models import Decision, Tally, Trust
+from server.trust.services import standing_of
 from tests.server.factories import ask, game_form, make_network, upload, upload_training
 
-OURS = ("runs", "networks", "gates", "jobs", "games")
+OURS = ("runs", "networks", "gates", "jobs", "trust", "games")
 
 BREAKS: dict[str, dict[str, Any]] = {
     # runs
@@ -43,6 +45,9 @@ BREAKS: dict[str, dict[str, Any]] = {
     "run_start_position_prob": {"start_position_prob": 1.1},
     "run_unproven_games": {"unproven_games": "tea"},
     "run_next_architecture": {"next_architecture": "b2c32"},
+    "run_audience": {"audience": "few"},
+    "run_sprt_elo": {"sprt_elo": 0.5},
+    "run_recheck_share": {"recheck_share": 1.5},
     # networks
     "network_name": {"name": "seven"},
     "network_state": {"state": "unknown"},
@@ -55,6 +60,10 @@ BREAKS: dict[str, dict[str, Any]] = {
     "job_state": {"state": "tea"},
     "job_games": {"games": 0},
     "job_gate": {"kind": "gating"},
+    # trust
+    "standing_trust": {"trust": "maybe"},
+    "standing_quarantine_has_a_reason": {"trust": "quarantined", "reason": ""},
+    "decision_trust": {"trust": "maybe"},
     # games
     "game_kind": {"kind": "tea"},
     "game_state": {"state": "tea", "judged_at": timezone.now()},
@@ -72,6 +81,7 @@ ELSEWHERE = {
     "network_name_any_case", "gate_two_networks", "gate_one_open_per_candidate",
     "job_networks", "game_uid", "game_number", "game_of_job_once", "game_content", "game_two_networks",
     "uploadday_once", "wantedmatch_two_networks", "wantedmatch_games", "score_once", "block_once",
+    "standing_one_per_run", "tally_one_per_stratum",
 }  # fmt: skip
 
 
@@ -81,6 +91,7 @@ def world(client: Client, anna: Contributor, run: Run, tmp_path: Path) -> dict[s
     job = Job.objects.get(pk=ask(client, anna).json()["job_id"])
     assert upload_training(client, anna, game_form(job)).status_code == 201
     make_network(run, tmp_path)
+    standing = standing_of(run, anna)
     return {
         "run": run,
         "network": Network.objects.get(is_random=True),
@@ -92,6 +103,8 @@ def world(client: Client, anna: Contributor, run: Run, tmp_path: Path) -> dict[s
         ),
         "block": GameBlock.objects.create(kind="training", block=0, games=1),
         "exclusion": Exclusion.objects.create(kind="user", contributor=anna, reason="for a test"),
+        "standing": standing,
+        "decision": Decision.objects.create(standing=standing, trust=Trust.TRUSTED, reason="a test"),
     }
 
 
@@ -113,6 +126,7 @@ def test_a_row_that_breaks_it_is_not_written(world: dict[str, Model], name: str)
 @pytest.mark.django_db
 def test_pairs_and_uniqueness(client: Client, anna: Contributor, world: dict[str, Model], tmp_path: Path) -> None:
     run, random, gate, game = world["run"], world["network"], world["gate"], world["game"]
+    assert isinstance(run, Run)
     assert isinstance(gate, Gate)
     assert isinstance(game, Game)
     candidate = gate.candidate
@@ -146,6 +160,9 @@ def test_pairs_and_uniqueness(client: Client, anna: Contributor, world: dict[str
     breaks("wantedmatch_games", update(wanted, games=0))
     breaks("score_once", copy(world["score"]))
     breaks("block_once", copy(world["block"]))
+    breaks("standing_one_per_run", copy(world["standing"]))
+    tally = Tally.objects.create(run=run, black_network=candidate, white_network=candidate)
+    breaks("tally_one_per_stratum", copy(tally))
     breaks("game_two_networks", update(rated, white_network=rated.black_network))
     counted = {"state": GameState.COUNTED, "judged_at": timezone.now(), "number": 5, "last_row": 3}
     update(game, **counted)()

@@ -184,3 +184,18 @@ def test_a_task_of_ours_says_how_many_games_by_which_seed(tmp_path: Path) -> Non
     assert isinstance(body, bytes)
     for name, value in (("machine", "ABC"), ("room", "4"), ("games_per_hour", "90.5"), ("task_rep_factor", "4")):
         assert f'name="{name}"\r\n\r\n{value}\r\n'.encode() in body
+
+
+def test_what_the_server_wants_to_be_read_is_shown_once(tmp_path: Path) -> None:
+    notice = "this version of the client plays until 2030-01-31\x1b[31m"
+    answers: list[Answering] = [
+        (200, TASK | {"notice": notice}, {}),
+        (200, RUN, {}),
+        (200, TASK | {"notice": notice}, {}),
+    ]
+    asking = Asking(tmp_path, *answers)
+    assert asking.fetcher.step() is Outcome.WORKED
+    asking.fetcher.wishes.put(Wish(4, asking.jobs.append))
+    assert asking.fetcher.step() is Outcome.WORKED
+    told = [line for line in asking.lines if "until 2030-01-31" in line]
+    assert told == ["the server says: this version of the client plays until 2030-01-31[31m"]

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.gates.verdicts import Verdict, candidate_half_points, needed_half_points, verdict
+from server.gates.verdicts import (
+    Verdict,
+    candidate_half_points,
+    log_likelihood_ratio,
+    needed_half_points,
+    verdict,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +63,42 @@ def test_stopping_early_never_changes_the_verdict(outcomes: list[int], required:
 )
 def test_points_of_a_game(is_black: bool, winner: str, half_points: int) -> None:
     assert candidate_half_points(candidate_is_black=is_black, winner=winner) == half_points
+
+
+# ----------------------------------------------------------------------------------------------------------- sequential
+
+
+def test_the_likelihoods_are_those_of_coins() -> None:
+    share = 1 / (1 + 10 ** (-50 / 400))
+    expected = 7.5 * math.log(share / 0.5) + 4.5 * math.log((1 - share) / 0.5)
+    assert log_likelihood_ratio(12, 15, 50.0) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("played", "half_points", "expected"),
+    [(40, 80, Verdict.PASSED), (40, 0, Verdict.FAILED), (40, 40, Verdict.UNDECIDED), (0, 0, Verdict.UNDECIDED)],
+)
+def test_a_sequential_match_ends_when_it_is_clear(played: int, half_points: int, expected: Verdict) -> None:
+    assert verdict(games=400, required=0.5, played=played, half_points=half_points, sprt_elo=50.0) is expected
+
+
+@pytest.mark.parametrize(("half_points", "expected"), [(40, Verdict.PASSED), (39, Verdict.FAILED)])
+def test_a_sequential_match_that_stays_open_is_decided_by_its_share(half_points: int, expected: Verdict) -> None:
+    assert verdict(games=40, required=0.5, played=40, half_points=half_points, sprt_elo=50.0) is expected
+
+
+@pytest.mark.parametrize(("elo", "right"), [(0.0, Verdict.FAILED), (50.0, Verdict.PASSED)])
+def test_a_sequential_match_seldom_errs(elo: float, right: Verdict) -> None:
+    random = np.random.default_rng(8)
+    share, wrong, games = 1 / (1 + 10 ** (-elo / 400)), 0, 0
+    for _ in range(400):
+        wins = played = 0
+        found = Verdict.UNDECIDED
+        while found is Verdict.UNDECIDED:
+            played += 1
+            wins += random.random() < share
+            found = verdict(games=5000, required=0.5, played=played, half_points=2 * wins, sprt_elo=50.0)
+        wrong += found is not right
+        games += played
+    assert wrong <= 32, "5 % and three standard deviations"
+    assert games / 400 < 320, "a match of fixed length with these errors takes 520 games"

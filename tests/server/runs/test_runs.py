@@ -87,6 +87,7 @@ def form_of(run: Run) -> dict[str, object]:
     """What the admin page of a run sends back."""
     skipped = {"id", "created_at"}
     values = {field.name: field.value_from_object(run) for field in Run._meta.fields if field.name not in skipped}
+    values = {name: "" if value is None else value for name, value in values.items()}
     return values | {"training_settings": json.dumps(run.training_settings), "_save": "Save"}
 
 

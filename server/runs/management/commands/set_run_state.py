@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 
-from server.runs.models import RunState
+from server.runs.models import Run, RunState
 from server.runs.selectors import run_by_name
 from server.runs.services import run_set_state
 
@@ -29,6 +30,14 @@ class Command(BaseCommand):
         run = run_by_name(options["name"])
         if run is None:
             raise CommandError(f"there is no run {options['name']!r}")
-        was = run.state
+        was = run.state_at(timezone.now())
         run_set_state(run, RunState(options["state"]))
-        self.stdout.write(f"run {run.name}: {was} -> {run.state}")
+        now = run.state_at(timezone.now())
+        self.stdout.write(f"run {run.name}: {was} -> {now}{'' if now == run.state else _dates(run)}")
+
+
+def _dates(run: Run) -> str:
+    """Why a run is not in the state that was set."""
+    dates = {"opens_at": run.opens_at, "closes_at": run.closes_at}
+    told = ", ".join(f"{name} {moment:%Y-%m-%d %H:%M} UTC" for name, moment in dates.items() if moment is not None)
+    return f"; its dates say so ({told}), and are changed on its admin page"

@@ -12,14 +12,15 @@ from common.parameters import TextKind, completed, default_text
 from common.text_files import TextError, read_json_object, read_text
 from server.errors import InvalidSettings
 from server.networks.services import run_create
-from server.runs.models import RATING_SHARE, PromotionRule, Run
+from server.runs.models import RATING_SHARE, Audience, PromotionRule, Run
 from server.runs.selectors import run_by_name
 from server.runs.services import settings_faults
 from server.training.checks import faults_here
 
 _PLAIN: Final = (
     *("name", "data_board_len", "architecture", "next_architecture", "gate_games", "gate_required"),
-    *("promotion_rule", "gating_share", "rating_share", "lease_seconds"),
+    *("promotion_rule", "sprt_elo", "gating_share", "rating_share", "lease_seconds", "audience"),
+    *("watch_games", "quarantines", "recheck_share", "prove_texts"),
 )
 """Options that are fields of a run under the same name."""
 
@@ -48,6 +49,22 @@ class Command(BaseCommand):
         parser.add_argument("--gate-games", type=int, default=200)
         parser.add_argument("--gate-required", type=float, default=0.5, help="share of the points (default 0.5)")
         parser.add_argument("--promotion-rule", choices=PromotionRule.values, default=PromotionRule.GATE)
+        parser.add_argument(
+            "--sprt-elo", type=float, default=30.0, help="advantage that --promotion-rule sprt tells from none"
+        )
+        parser.add_argument(
+            "--watch-games", type=int, default=0, help="first games of a login that wait until they were looked at"
+        )
+        parser.add_argument(
+            "--quarantines", action="store_true", help="games of logins with an alarm wait for a maintainer"
+        )
+        parser.add_argument(
+            "--recheck-share", type=float, default=0.02, help="share of games of which rows are evaluated again"
+        )
+        parser.add_argument(
+            "--prove-texts", action="store_true", help="serve texts only once a game has been played by them"
+        )
+        parser.add_argument("--audience", choices=Audience.values, default=Audience.ALL, help="whose clients are told")
         parser.add_argument("--gating-share", type=float, default=1.0)
         parser.add_argument(
             "--rating-share", type=float, default=RATING_SHARE, help="share of rating games (default %(default)g)"
