@@ -15,6 +15,7 @@ from server.admin_forms import ChangedFieldsAdmin, ShownForm
 class ContributorAdmin(ChangedFieldsAdmin):
     """Who may contribute."""
 
+    list_per_page = 30
     list_display = ("user", "may_contribute", "training_games", "training_rows", "match_games", "refused_games")
     list_filter = ("may_contribute",)
     search_fields = ("user__username",)

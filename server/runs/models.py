@@ -25,6 +25,9 @@ NAME_ALLOWED: Final = "A run's name is 1 to 16 letters (A to Z, a to z) and digi
 MOST: Final = {"lease_seconds": MAX_LEASE_SECONDS, "max_search_threads_allowed": MAX_SEARCH_THREADS}
 """What the protocol can say; beyond it no client would get a task."""
 
+LONG_TEXTS: Final = ("selfplay_config", "gating_config", "client_revisions", "training_settings")
+"""Fields that lists of what belongs to a run leave in the database."""
+
 SHARE: Final = (MinValueValidator(0.0), MaxValueValidator(1.0))
 
 RATING_SHARE: Final = 0.05
