@@ -37,7 +37,6 @@ def main(run: str = "big") -> None:
         cursor.execute("SELECT split_part(version(), ' on ', 1), pg_backend_pid()")
         version, backend = cursor.fetchone()
         print(f"{version}, load {os.getloadavg()[0]:.1f}")
-    settings.DATABASES["default"]["CONN_MAX_AGE"] = None
     request_started.disconnect(close_old_connections)
     request_finished.disconnect(close_old_connections)
     asked = _requests(run)
