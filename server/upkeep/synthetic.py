@@ -178,7 +178,7 @@ class _Seed:
                 "data_rows": "place * 250000",
                 "training_games_enabled": "place %% 5 <> 4",
             },
-            "generate_series(1, %(last)s) AS place",
+            "generate_series(1::bigint, %(last)s) AS place",
             values | {"begin": self._begin, "span": self._span},
         )
         _go_on_after(Network)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 
 from common.arguments import MAX_COUNT, whole
 from common.parameters import default_text
@@ -39,14 +40,15 @@ class Command(BaseCommand):
             raise CommandError(f"there is a run {options['name']!r} already; give another name")
         names = ("games", "networks", "contributors", "metrics", "match_every", "waiting")
         try:
-            run = run_create(
-                name=options["name"],
-                selfplay_config=default_text("selfplay", "9-19"),
-                gating_config=default_text("gating", "9-19"),
-                data_board_len=19,
-                architecture="b2c32",
-                state="active" if options["active"] else "paused",
-            )
-            synthetic_seed(run, Amounts(**{name: options[name] for name in names}), self.stdout.write)
+            with transaction.atomic():
+                run = run_create(
+                    name=options["name"],
+                    selfplay_config=default_text("selfplay", "9-19"),
+                    gating_config=default_text("gating", "9-19"),
+                    data_board_len=19,
+                    architecture="b2c32",
+                    state="active" if options["active"] else "paused",
+                )
+                synthetic_seed(run, Amounts(**{name: options[name] for name in names}), self.stdout.write)
         except InvalidSettings as error:
             raise CommandError(str(error)) from None
