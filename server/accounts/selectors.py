@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db.models import QuerySet
 
@@ -25,6 +27,11 @@ def require_contributor(user: object) -> Contributor:
             "this account's e-mail address is not confirmed yet; the account's page sends the letter again"
         )
     return contributor
+
+
+def contributor_of(user: Any) -> Contributor | None:
+    """The contributor that a user is; None for a user who was made without."""
+    return Contributor.objects.filter(user_id=user.pk).first()
 
 
 def contributors() -> QuerySet[Contributor]:
