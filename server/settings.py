@@ -138,10 +138,10 @@ def database_settings(url: str) -> dict[str, Any]:
     return parsed | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
 
 
-_DATABASE_URL = env.str("DATABASE_URL", default="")
+_database_url = env.str("DATABASE_URL", default="")
 # Without a name, Django says so at the first use; our programs say it before they start.
 _NO_DATABASE = {"ENGINE": "django.db.backends.postgresql", "NAME": ""}
-DATABASES = {"default": database_settings(_DATABASE_URL) if _DATABASE_URL else _NO_DATABASE}
+DATABASES = {"default": database_settings(_database_url) if _database_url else _NO_DATABASE}
 if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL: postgresql://user:password@host:port/name")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -164,7 +164,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS and env.bool("HSTS_SUBDOMAINS", default=F
 # People's pages go to https; what programs ask for does not, since KataGo's client follows no redirect, nor does the
 # first page, by which it tests the connection, nor the health that is asked for from inside.
 SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [rf"^{re.escape(BASE_PATH.strip('/'))}/?(?:$|api/|models/|healthz/)"]
+SECURE_REDIRECT_EXEMPT = [rf"^{re.escape(BASE_PATH.strip('/'))}/?(?:$|api/|models/|healthz/|static/)"]
 # W021: whether browsers ship with the name of a domain is for its owner to say, not for a program that runs there.
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
@@ -185,14 +185,14 @@ LOGIN_REDIRECT_URL = "account:home"
 PASSWORD_RESET_TIMEOUT = 24 * 3600
 SIGN_UP = env.bool("SIGN_UP", default=False)
 VERIFY_EMAIL = env.bool("VERIFY_EMAIL", default=True)
-EMAIL_URL = env.str("EMAIL_URL", default="")
-HAS_EMAIL = bool(EMAIL_URL)
-_EMAIL: dict[str, Any] = environ.Env.email_url_config(EMAIL_URL or "dummymail://")
-EMAIL_BACKEND = _EMAIL["EMAIL_BACKEND"]
-EMAIL_HOST, EMAIL_PORT = _EMAIL["EMAIL_HOST"] or "localhost", _EMAIL["EMAIL_PORT"] or 25
-EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _EMAIL["EMAIL_HOST_USER"] or "", _EMAIL["EMAIL_HOST_PASSWORD"] or ""
-EMAIL_USE_TLS, EMAIL_USE_SSL = _EMAIL.get("EMAIL_USE_TLS", False), _EMAIL.get("EMAIL_USE_SSL", False)
-EMAIL_FILE_PATH = _EMAIL["EMAIL_FILE_PATH"] or None
+HAS_EMAIL = bool(env.str("EMAIL_URL", default=""))
+# In small letters, so that no list of settings shows it.
+_email: dict[str, Any] = environ.Env.email_url_config(env.str("EMAIL_URL", default="") or "dummymail://")
+EMAIL_BACKEND = _email["EMAIL_BACKEND"]
+EMAIL_HOST, EMAIL_PORT = _email["EMAIL_HOST"] or "localhost", _email["EMAIL_PORT"] or 25
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _email["EMAIL_HOST_USER"] or "", _email["EMAIL_HOST_PASSWORD"] or ""
+EMAIL_USE_TLS, EMAIL_USE_SSL = _email.get("EMAIL_USE_TLS", False), _email.get("EMAIL_USE_SSL", False)
+EMAIL_FILE_PATH = _email["EMAIL_FILE_PATH"] or None
 EMAIL_TIMEOUT = 20
 DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", default="") or f"tengen@{(ALLOWED_HOSTS or ['localhost'])[0]}"
 

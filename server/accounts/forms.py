@@ -7,6 +7,7 @@ else a forgotten open browser would be a place to guess at it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
@@ -85,11 +86,11 @@ class PasswordForm(auth_forms.PasswordChangeForm):  # type: ignore[type-arg]  # 
 class ResetForm(auth_forms.PasswordResetForm):
     """Django's form for a forgotten password; the letter goes by `server.accounts.letters`."""
 
-    def get_users(self, email: str) -> list[Any]:
+    def get_users(self, email: str) -> Iterator[Any]:
         """The active user with that address, by its index."""
-        return [user for user in users_with(email).filter(is_active=True) if user.has_usable_password()]
+        return (user for user in users_with(email).filter(is_active=True) if user.has_usable_password())
 
-    def save(self, **options: Any) -> None:
+    def save(self, **options: Any) -> None:  # type: ignore[override]  # of its options, the request is all we need
         """Note a letter for who has the address; whether somebody has, the page does not say."""
         site = site_of(options["request"])
         for user in self.get_users(self.cleaned_data["email"]):

@@ -5,7 +5,7 @@ The limit of pages is `server.web.middleware.limit_pages`; those of sign-ups, le
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
@@ -30,7 +30,7 @@ class CountedThrottle(BaseThrottle):
         try:
             hold_rate("user" if is_user else "anon", whose, "")
         except Throttled as error:
-            self._wait = error.wait
+            self._wait = cast(Any, error).wait  # the stubs do not know it
             return False
         return True
 

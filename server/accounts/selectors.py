@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
@@ -32,6 +33,11 @@ def require_contributor(user: object) -> Contributor:
 def active_contributors(since: datetime, most: int) -> int:
     """How many contributors have asked for jobs since then, counted up to ``most``."""
     return Contributor.objects.filter(may_contribute=True, last_seen__gte=since)[:most].count()
+
+
+def contributor_of(user: Any) -> Contributor | None:
+    """The contributor that a user is; None for a user who was made without."""
+    return Contributor.objects.filter(user_id=user.pk).first()
 
 
 def contributors() -> QuerySet[Contributor]:

@@ -18,10 +18,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from server.accounts import forms
 from server.accounts.counting import hold_rate
-from server.accounts.models import Contributor
 from server.accounts.registration import (
     account_delete,
     email_ask,
+    email_proved,
     email_verify,
     hold_letters,
     hold_sign_up,
@@ -29,9 +29,10 @@ from server.accounts.registration import (
     site_of,
 )
 from server.accounts.roles import role_of
+from server.accounts.selectors import contributor_of
 from server.accounts.tokens import token_create, token_revoke, tokens_of
 from server.errors import InvalidSettings
-from server.web.export import exported
+from server.games.personal_data import exported
 
 
 def _sent(request: HttpRequest, title: str, text: str) -> HttpResponse:
@@ -40,7 +41,7 @@ def _sent(request: HttpRequest, title: str, text: str) -> HttpResponse:
 
 
 def _home(request: HttpRequest, token_form: forms.TokenForm | None = None, token: str = "") -> HttpResponse:
-    contributor = Contributor.objects.filter(user_id=request.user.pk).first()
+    contributor = contributor_of(request.user)
     context = {
         "contributor": contributor,
         "role": role_of(request.user),
@@ -171,7 +172,7 @@ class ResetConfirm(auth.PasswordResetConfirmView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         """Take the password."""
-        Contributor.objects.filter(user=self.user).update(email_verified=True)
+        email_proved(self.user)
         return super().form_valid(form)
 
 

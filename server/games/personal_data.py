@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from server.accounts.models import Contributor
 from server.accounts.roles import role_of
+from server.accounts.selectors import contributor_of
 from server.accounts.tokens import tokens_of
 from server.games.models import Game
 from server.jobs.models import Job
@@ -28,7 +29,7 @@ def exported(user: Any) -> Iterator[str]:
     yield _line("account", account | {"role": role_of(user).value})
     for token in tokens_of(user):
         yield _line("token", {"name": token.name, "created_at": token.created_at, "last_used": token.last_used})
-    contributor = Contributor.objects.filter(user_id=user.pk).first()
+    contributor = contributor_of(user)
     if contributor is None:
         return
     yield from _lines("contributor", Contributor.objects.filter(pk=contributor.pk))
