@@ -7,7 +7,6 @@ from typing import Final
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.utils import timezone
 
 from common.config_text import ConfigError
 from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
@@ -47,9 +46,6 @@ def run_save(run: Run, fields: Collection[str] | None = None) -> None:
     faults = settings_faults(run)
     if faults:
         raise InvalidSettings("\n".join(faults))
-    if fields is not None and "state" in fields:
-        run.state_since = timezone.now()
-        fields = {*fields, "state_since"}
     run.save(update_fields=fields)
     if any(is_waiting(run, kind) for kind in KINDS):
         transaction.on_commit(PROVE.send)
