@@ -94,8 +94,8 @@ def test_machines_are_compared_one_by_one(run: Run, anna: Contributor) -> None:
         sums = {"length": [games, games * mean, games * mean * mean]}
         Tally.objects.create(contributor=owner, machine=machine, sums=sums, counted=sums if owner else {}, **where)
     assert machines_of(run.pk, anna.pk) == ["AA", "BB"]
-    for machine, total in (("AA", 5.0), ("BB", 20.0), (None, 25.0)):
-        ((stratum,),) = strata_of(run.pk, anna.pk, machine).values()
+    for looked_at, total in (("AA", 5.0), ("BB", 20.0), (None, 25.0)):
+        ((stratum,),) = strata_of(run.pk, anna.pk, looked_at).values()
         assert stratum.own.total == total
         assert (stratum.others.games, stratum.others.total) == (80, 75.0), "without either machine of the login"
 
