@@ -7,8 +7,9 @@ changed only by `server.games.moving`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -319,6 +320,13 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **options: Any) -> None:
+        """Write it; where its state is among what is written, since when it is so too."""
+        if update_fields is not None and "state" in update_fields:
+            self.state_since = timezone.now()
+            update_fields = {*update_fields, "state_since"}
+        super().save(*args, update_fields=update_fields, **options)
 
     def state_at(self, now: datetime) -> RunState:
         """What the run takes part in at a moment, its dates considered."""

@@ -1,9 +1,9 @@
 """A configuration text is proved by playing a short game by it before any volunteer gets it.
 
 A text that parses may still end every client: the last of its settings are read when a game begins. So the client's own
-command plays one, without a network. It is run as a command and not imported: the server must not depend on the client,
-what crashes or hangs takes no worker with it, and it is what volunteers run. What comes with the project is proved by
-the project's tests.
+code plays one and audits it, without a network (`client/contribute/proof.py`). It is run as a command and not imported:
+the server must not depend on the client, what crashes or hangs takes no worker with it, and it is what volunteers run.
+What comes with the project is proved by the project's tests.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import IO, Final, Literal, get_args
+from typing import IO, Final, Literal
 
 from common.parameters import TextKind, default_text
 
@@ -45,29 +44,28 @@ def is_shipped(kind: TextKind, text: str) -> bool:
 def play_by(kind: TextKind, text: str, length: int) -> str:
     """Play one short game by ``text``; returns what is wrong, empty if nothing is."""
     with tempfile.TemporaryDirectory(prefix="tengen-proof-") as folder:
-        path = Path(folder) / "text.cfg"
-        path.write_text(text, encoding="utf-8")
-        command = [sys.executable, "-m", "client", *_arguments(kind, path, length), "--output", f"{folder}/games"]
-        said = Path(folder) / "said.txt"
-        with said.open("w") as output:
-            code = _run(command, output)
+        asked, said = Path(folder) / "text.cfg", Path(folder) / "said.txt"
+        asked.write_text(text, encoding="utf-8")
+        command = [sys.executable, "-m", "client.contribute.proof", kind, str(length), str(PROVED_MOVES)]
+        with asked.open("rb") as source, said.open("wb") as output:
+            code = _run(command, source, output)
         if code is None:
             return f"a game of {PROVED_MOVES} moves by it was not over after {PROOF_SECONDS:g} s"
         if code != 0:
-            text = said.read_text(encoding="utf-8", errors="replace").strip()
-            return f"no game could be played by it (exit code {code}): {text[-_SAID:]}"
+            told = said.read_text(encoding="utf-8", errors="replace").strip()
+            return f"no game could be played by it (exit code {code}): {told[-_SAID:]}"
         return ""
 
 
-def _run(command: list[str], output: IO[str]) -> int | None:
+def _run(command: list[str], source: IO[bytes], output: IO[bytes]) -> int | None:
     """The exit status of a command; None where it took too long, after which nothing of it runs any more."""
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    # A group of its own: the client has children, which play.
+    # A group of its own, so that whatever it started ends with it.
     child = subprocess.Popen(
         command,
         cwd=_ROOT,
         env=environment,
-        stdin=subprocess.DEVNULL,
+        stdin=source,
         stdout=output,
         stderr=subprocess.STDOUT,
         start_new_session=True,
@@ -75,17 +73,6 @@ def _run(command: list[str], output: IO[str]) -> int | None:
     try:
         return child.wait(PROOF_SECONDS)
     except subprocess.TimeoutExpired:
-        return None
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
+        os.killpg(child.pid, signal.SIGKILL)  # it was not waited for, so the number is still its group's
         child.wait()
-
-
-def _arguments(kind: TextKind, path: Path, length: int) -> list[str]:
-    assert kind in get_args(TextKind), kind
-    common = ["--config", str(path), "--games", "1", "--gpus", "cpu", "--cpu-streams", "1", "--parallel-games", "1"]
-    common += ["--override", f"maxMovesPerGame={PROVED_MOVES}"]
-    if kind == "selfplay":
-        return ["selfplay", "--model", "random", "--length", str(length), *common]
-    return ["match", "--models", "random", "random", "--names", "one", "other", *common]
+        return None

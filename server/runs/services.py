@@ -7,7 +7,6 @@ from typing import Final
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.utils import timezone
 
 from common.config_text import ConfigError, overridden
 from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
@@ -48,17 +47,9 @@ def run_save(run: Run, fields: Collection[str] | None = None) -> None:
     faults = settings_faults(run)
     if faults:
         raise InvalidSettings("\n".join(faults))
-    if fields is not None and "state" in fields:
-        fields = {*fields, _since_now(run)}
     run.save(update_fields=fields)
     if any(is_waiting(run, kind) for kind in KINDS):
         transaction.on_commit(PROVE.send)
-
-
-def _since_now(run: Run) -> str:
-    """Note that the run's state is changed; the field to be written."""
-    run.state_since = timezone.now()
-    return "state_since"
 
 
 def settings_faults(run: Run) -> list[str]:
@@ -139,6 +130,6 @@ def _parsed(run: Run, field: str, text: str) -> SelfplayConfig | MatchConfig:
 
 
 def run_set_state(run: Run, state: RunState) -> None:
-    """Let a run go on, pause, or end, whatever its settings are: nothing else is written. Its dates stay."""
+    """Let a run go on, pause, or end, whatever its settings are: they are not written. Its dates stay."""
     run.state = state
-    run.save(update_fields=["state", _since_now(run)])
+    run.save(update_fields=["state"])

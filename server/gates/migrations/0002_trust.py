@@ -7,6 +7,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('gates', '0001_initial'),
+        ('jobs', '0003_gates_move'),  # which names the table
     ]
 
     operations = [

@@ -9,7 +9,8 @@ import sys
 import pytest
 from django.test import Client
 
-from common.parameters import default_text
+from common.config_text import overlay
+from common.parameters import TextKind, default_text
 from server.accounts.models import Contributor
 from server.runs import proving
 from server.runs.models import Run, RunState
@@ -85,12 +86,15 @@ def test_shipped_texts_are_those_of_their_kind() -> None:
     assert not is_shipped("selfplay", CHANGED)
 
 
-def test_a_game_is_really_played() -> None:
-    """Both kinds by the client's own command; a text that cannot be played is told with what the client said."""
-    assert play_by("selfplay", default_text("selfplay", "7x7"), 7) == ""
-    assert play_by("gating", default_text("gating", "7x7"), 7) == ""
-    fault = play_by("selfplay", default_text("selfplay", "7x7") + "\nnumBots = 2\nbSizes = 99\n", 7)
-    assert fault.startswith("no game could be played by it (exit code ")
+@pytest.mark.parametrize(("kind", "changes"), [("selfplay", ""), ("gating", ""), ("gating", "handicapProb = 1\n")])
+def test_a_game_is_really_played(kind: TextKind, changes: str) -> None:
+    """By the client's own code."""
+    assert play_by(kind, overlay(default_text(kind, "7x7"), changes), 7) == ""
+
+
+def test_a_text_that_cannot_be_played_is_told_with_what_the_client_said() -> None:
+    fault = play_by("selfplay", overlay(default_text("selfplay", "7x7"), "bSizes = 99\n"), 7)
+    assert fault.startswith("no game could be played by it (exit code 1): ")
     assert "bSizes" in fault
 
 
@@ -108,7 +112,7 @@ def test_a_game_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) ->
         raise subprocess.TimeoutExpired(parent, timeout)
 
     monkeypatch.setattr(subprocess.Popen, "wait", out_of_time)
-    with os.fdopen(begin, "w") as output:
-        assert proving._run([sys.executable, "-c", parent], output) is None
+    with os.fdopen(begin, "wb") as output, open(os.devnull, "rb") as nothing:
+        assert proving._run([sys.executable, "-c", parent], nothing, output) is None
     with os.fdopen(end) as rest:
         assert rest.read().strip() == "", "the pipe ends when nobody holds it any more"

@@ -18,7 +18,7 @@ from server.inspection.tasks import look
 from server.inspection.verdicts import contributor_quarantine, contributor_reject, contributor_trust
 from server.runs.models import Run, RunTotals
 from server.trust.models import Alarm, Decision, Standing, Tally, Trust
-from server.trust.tallies import strata_of
+from server.trust.tallies import machines_of, strata_of
 from tests.server.factories import FAULT, make_contributor, make_network
 from tests.server.games.counts import counts
 
@@ -83,6 +83,21 @@ def test_others_are_all_counted_games_but_ones_own(send: Send, run: Run, anna: C
     send(anna, SHORT, 2)
     ((stratum,),) = strata_of(run.pk, anna.pk).values()
     assert (stratum.own.games, stratum.others.games, stratum.others.mean) == (2, 3, 1.0)
+
+
+def test_machines_are_compared_one_by_one(run: Run, anna: Contributor) -> None:
+    network = run.current_network
+    assert network is not None
+    where = {"run": run, "black_network": network, "white_network": network}
+    for owner, machine, mean in ((anna, "AA", 0.5), (anna, "BB", 2.0), (None, "", 1.0)):
+        games = 10 if owner else 100
+        sums = {"length": [games, games * mean, games * mean * mean]}
+        Tally.objects.create(contributor=owner, machine=machine, sums=sums, counted=sums if owner else {}, **where)
+    assert machines_of(run.pk, anna.pk) == ["AA", "BB"]
+    for looked_at, total in (("AA", 5.0), ("BB", 20.0), (None, 25.0)):
+        ((stratum,),) = strata_of(run.pk, anna.pk, looked_at).values()
+        assert stratum.own.total == total
+        assert (stratum.others.games, stratum.others.total) == (80, 75.0), "without either machine of the login"
 
 
 # --------------------------------------------------------------------------------------------------------- watching
