@@ -32,6 +32,8 @@ MAINTAINER: Final = "maintainer"
 CLIENT_STOP_S: Final = 30.0
 CLIENT_NICENESS: Final = 5
 """Its games take whatever server and trainer leave."""
+QUEUES: Final = ("audit", "ratings", "recheck")
+"""Of which each has a worker of its own; the trainer has that of the training."""
 TRAINER_STOP_S: Final = 90.0
 LOG_FOLDER: Final = "logs"
 SECRETS_FILE: Final = "secrets.json"
@@ -160,7 +162,7 @@ class Installation:
                     [*celery, "worker", "-Q", queue, "-n", f"{queue}@%h", "--pool", "solo", "-l", "INFO", *quiet],
                     environment,
                 )
-                for queue in ("audit", "ratings", "recheck")
+                for queue in QUEUES
             ),
             Program("beat", [*celery, "beat"], environment),
             self.trainer_program(),

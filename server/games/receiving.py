@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.db import DataError, IntegrityError, transaction
-from django.utils import timezone
 
 from common.wire import GameUpload, TrainingGameUpload
 from server.accounts.models import Contributor
@@ -115,7 +114,7 @@ def _run_of(name: str | None, contributor: Contributor) -> Run:
     run = run_by_name(name) if name else None
     if run is None:
         raise GameRefused("its run is unknown to this server")
-    if run.state_at(timezone.now()) == RunState.CLOSED:
+    if run.state_now == RunState.CLOSED:
         raise GameRefused(f"the run {run.name} is closed")
     if not may_play(run, contributor.user.get_username()):
         raise GameRefused(f"you are not among the users who play for the run {run.name}")

@@ -105,7 +105,7 @@ def _run_with_jobs(contributor: Contributor, *, own_client: bool) -> Run:
         raise NoRun
     if not may_play(run, username):
         raise NotAllowed(f"you are not among the users who play for the run {run.name}")
-    if run.state_at(timezone.now()) == RunState.PAUSED:
+    if run.state_now == RunState.PAUSED:
         raise Unavailable(f"the run {run.name} is paused; {next_opening(run)}")
     return run
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.http import Http404
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -16,7 +15,7 @@ from common.wire import RunInfo, own_client_version
 from server.api import paged, run_url
 from server.errors import NoRun
 from server.runs.models import Run, RunState
-from server.runs.selectors import current_run, run_by_name, runs
+from server.runs.selectors import current_run, in_states, run_by_name, runs
 
 
 def run_info(request: Request, run: Run) -> RunInfo:
@@ -32,7 +31,7 @@ def run_info(request: Request, run: Run) -> RunInfo:
 
 def run_details(request: Request, run: Run) -> dict[str, Any]:
     """A run for readers: what clients get, its settings and its totals."""
-    current, state = run.current_network, run.state_at(timezone.now())
+    current, state = run.current_network, run.state_now
     return run_info(request, run).to_object() | {
         "id": run.pk,
         "status": "Active" if state == RunState.ACTIVE else "Inactive",
@@ -87,7 +86,7 @@ class RunListApi(APIView):
         """Answer a page of runs, newest first; ``?status=`` keeps those that are active, or are not."""
         found, status = runs(), request.query_params.get("status")
         if status is not None:
-            found = found.filter(state__in=_STATES.get(status.lower(), []))
+            found = in_states(found, _STATES.get(status.lower(), []))
         return paged(request, self, found, lambda run: run_details(request, run))
 
 

@@ -335,6 +335,11 @@ class Run(models.Model):
             return RunState.CLOSED
         return RunState.PAUSED if self.opens_at is not None and now < self.opens_at else state
 
+    @property
+    def state_now(self) -> RunState:
+        """What the run takes part in at this moment."""
+        return self.state_at(timezone.now())
+
     def clean(self) -> None:
         """Say what is allowed where a constraint would only say its name.
 

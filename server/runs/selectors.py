@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from collections.abc import Collection
+
+from django.db.models import Case, F, Q, QuerySet, Value, When
 from django.utils import timezone
 
 from server.runs.models import Audience, Run, RunState
@@ -50,4 +52,13 @@ def runs() -> QuerySet[Run]:
 
 def open_runs() -> QuerySet[Run]:
     """Runs whose training and ratings go on: all that are not closed, oldest first."""
-    return Run.objects.select_related("current_network").exclude(state=RunState.CLOSED).order_by("pk")
+    found = in_states(Run.objects.all(), [RunState.ACTIVE, RunState.PAUSED])
+    return found.select_related("current_network").order_by("pk")
+
+
+def in_states(found: QuerySet[Run], states: Collection[RunState]) -> QuerySet[Run]:
+    """Those of the runs that are in one of ``states`` now, as `Run.state_at` has it."""
+    now = timezone.now()
+    closed = When(Q(state=RunState.CLOSED) | Q(closes_at__lte=now), then=Value(RunState.CLOSED.value))
+    paused = When(opens_at__gt=now, then=Value(RunState.PAUSED.value))
+    return found.annotate(in_state=Case(closed, paused, default=F("state"))).filter(in_state__in=states)

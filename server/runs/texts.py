@@ -9,8 +9,9 @@ from django.db import transaction
 
 from common.parameters import TextKind
 from server.errors import Unavailable
-from server.runs.models import Run, RunState
+from server.runs.models import Run
 from server.runs.proving import Prover, is_shipped
+from server.runs.selectors import open_runs
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ def is_waiting(run: Run, kind: TextKind) -> bool:
 def texts_prove(play: Prover) -> int:
     """Prove the texts of all runs that are not closed; returns how many were played by."""
     proved = 0
-    for run in Run.objects.exclude(state=RunState.CLOSED).order_by("pk"):
+    for run in open_runs():
         for kind in KINDS:
             if is_waiting(run, kind):
                 text = wanted_text(run, kind)

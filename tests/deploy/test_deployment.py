@@ -10,17 +10,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import psycopg2  # type: ignore[import-untyped]
 import pytest
 import yaml
+from django.conf import settings as django_settings
 from packaging.requirements import Requirement
 
-from deploy.installation import ROOT
+from deploy.installation import QUEUES, ROOT
 from deploy.lock import LOCKS, REQUIREMENTS, entries
 from server import database
+from server.celery import app
 from server.settings import database_settings
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
@@ -109,6 +112,19 @@ def test_volumes_are_apart_and_what_reads_strangers_files_writes_nothing() -> No
         "beat": [],
         "trainer": ["files:/data/files", "training:/data/training"],
     }
+
+
+def test_each_queue_has_a_worker_wherever_the_server_runs() -> None:
+    routes = django_settings.CELERY_TASK_ROUTES
+    queues = {route["queue"] for route in routes.values()}
+    assert queues == {*QUEUES, "training"}
+    commands = [service["command"] for service in OURS.values() if "-Q" in service["command"]]
+    assert {command[command.index("-Q") + 1] for command in commands} == queues
+    app.loader.import_default_modules()
+    tasks = [name for name in app.tasks if name.startswith("server.")]
+    assert len(tasks) > 10
+    assert [name for name in tasks if not any(fnmatch(name, route) for route in routes)] == []
+    assert {entry["task"] for entry in django_settings.CELERY_BEAT_SCHEDULE.values()} <= set(tasks)
 
 
 def test_the_superusers_password_is_postgresqls_alone() -> None:

@@ -24,6 +24,9 @@ from server.accounts.tasks import forget_logins, send_letters
 from server.games.models import Game
 from server.jobs.models import Job
 from server.runs.models import Run
+from server.trust.differences import Difference
+from server.trust.models import Trust
+from server.trust.services import alarms_raise, standing_decide, standing_of
 from tests.server.factories import PASSWORD, ask, game_form, make_contributor, upload_training
 
 pytestmark = pytest.mark.django_db
@@ -317,14 +320,21 @@ def test_all_that_is_kept_is_told(client: Client, browser: Client, run: Run, ann
     form = game_form(Job.objects.get())
     assert upload_training(client, anna, form).status_code in (200, 201, 202)
     ask(client, make_contributor("berta"))
+    standing = standing_of(run, anna)
+    seen = Difference(games=9, own_mean=0.5, expected=0.1, deviations=9.0, effect=0.4)
+    alarms_raise(standing, {"length": seen})
+    standing_decide(standing, Trust.QUARANTINED, "short games", get_user_model().objects.create_user("maria"))
     answer = browser.get("/account/export/")
     lines = [json.loads(line) for line in b"".join(answer.streaming_content).decode().splitlines()]
-    assert [next(iter(line)) for line in lines] == ["account", "token", "contributor", "job", "game"]
+    kinds = [next(iter(line)) for line in lines]
+    assert kinds == ["account", "token", "contributor", "upload_day", "standing", "alarm", "decision", "job", "game"]
     told = {name: value for line in lines for name, value in line.items()}
     assert told["account"]["email"] == "anna@example.org"
     assert told["token"]["name"] == "study"
     assert told["game"]["uid"] == form["kg_game_uid"]
     assert told["job"]["kind"] == "selfplay"
+    assert told["decision"]["reason"] == told["standing"]["reason"] == "short games"
+    assert "by" not in told["decision"]
     assert "password" not in json.dumps(lines)
     assert "no-store" in answer.headers["Cache-Control"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -16,7 +17,7 @@ from server.games.models import Game
 from server.jobs.models import Job
 from server.runs.models import Audience, Run, RunState
 from server.runs.revisions import parse_revisions, warning_of
-from server.runs.selectors import current_run, may_play
+from server.runs.selectors import current_run, in_states, may_play, open_runs, runs
 from server.runs.services import run_save
 from tests.server.factories import KATAGO, OURS, ask, game_form, login, make_run, upload_training
 
@@ -46,6 +47,20 @@ def test_dates_are_part_of_the_state(
     state: RunState, opens_at: datetime | None, closes_at: datetime | None, expected: RunState
 ) -> None:
     assert Run(state=state, opens_at=opens_at, closes_at=closes_at).state_at(NOW) == expected
+
+
+def test_the_database_knows_the_same_states(run: Run) -> None:
+    hour = timedelta(hours=1)
+    now = timezone.now()
+    for number, (state, opens, closes) in enumerate(
+        itertools.product(RunState, (None, now - hour, now + hour), (None, now - hour, now + hour))
+    ):
+        change(make_run(f"run{number}"), state=state, opens_at=opens, closes_at=closes)
+    for state in RunState:
+        found = set(in_states(runs(), [state]))
+        assert found == {each for each in runs() if each.state_at(now) == state}
+        assert len(found) >= 4
+    assert {each.state_at(now) for each in open_runs()} == {RunState.ACTIVE, RunState.PAUSED}
 
 
 def test_dates_hold_at_each_request(client: Client, anna: Contributor, run: Run) -> None:

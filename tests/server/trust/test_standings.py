@@ -10,16 +10,20 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from server.accounts.models import Contributor
+from server.games.auditing import games_audit
+from server.games.counting import Counts
+from server.games.exclusions import exclusion_lift, exclusion_make, exclusions_go_on
 from server.games.figures import figures_add
-from server.games.models import Game, GameState, Recheck
-from server.games.moderation import contributor_refuse, games_refuse, games_restore
+from server.games.models import Exclusion, ExclusionKind, Game, GameState, MatchScore, Recheck
+from server.games.moderation import games_refuse, games_restore
+from server.games.recounting import counters_drift
 from server.gates.models import Gate
 from server.inspection.tasks import look
 from server.inspection.verdicts import contributor_quarantine, contributor_reject, contributor_trust
 from server.runs.models import Run, RunTotals
 from server.trust.models import Alarm, Decision, Standing, Tally, Trust
 from server.trust.tallies import machines_of, strata_of
-from tests.server.factories import FAULT, make_contributor, make_network
+from tests.server.factories import FAULT, accept, make_contributor, make_network
 from tests.server.games.counts import counts
 
 pytestmark = pytest.mark.django_db
@@ -47,6 +51,13 @@ def standing(run: Run, contributor: Contributor) -> Standing:
 
 def states(contributor: Contributor) -> set[str]:
     return set(Game.objects.filter(contributor=contributor).values_list("state", flat=True))
+
+
+def exclude(contributor: Contributor) -> Exclusion:
+    kind = ExclusionKind.CONTRIBUTOR
+    exclusion = exclusion_make(Exclusion(kind=kind, contributor=contributor, reason="for a test"))
+    exclusions_go_on()
+    return exclusion
 
 
 # ---------------------------------------------------------------------------------------------------------- tallies
@@ -205,16 +216,57 @@ def test_one_login_that_breaks_the_look_leaves_the_others_theirs(
 def test_an_excluded_login_leaves_no_held_games(send: Send, run: Run, anna: Contributor) -> None:
     settings(run, watch_games=5)
     send(anna, LONG, 2)
-    contributor_refuse(anna, FAULT)
+    exclusion = exclude(anna)
     assert states(anna) == {GameState.REFUSED}
+    assert standing(run, anna).games == 0
+    exclusion_lift(exclusion.pk)
+    exclusions_go_on()
+    assert states(anna) == {GameState.RECEIVED}, "they were never counted"
+
+
+def test_games_of_a_quarantined_login_come_back_as_held(send: Send, run: Run, anna: Contributor) -> None:
+    first = send(anna, LONG, 3)[0]
+    games_refuse([first.pk], FAULT)
+    exclusion = exclude(anna)
+    contributor_quarantine(standing(run, anna), "strange", None)
+    games_restore([first.pk])
+    exclusion_lift(exclusion.pk)
+    exclusions_go_on()
+    assert states(anna) == {GameState.HELD}
+    assert counts(anna) == {}
+    assert counters_drift() == Counts()
+    assert Tally.objects.get(contributor=None).sums == {"length": [0, 0, 0]}
+    assert contributor_trust(standing(run, anna), "explained", None) == 3
+    assert counts(anna)["anna.training_games"] == standing(run, anna).games == 3
+    assert Tally.objects.get(contributor=None).sums == {"length": [3, 3.0, 3.0]}
+    assert sorted(Game.objects.values_list("number", flat=True)) == [1, 2, 3], "numbers are given once"
+    assert {game.figures["length"] for game in Game.objects.all()} == {1.0}
+
+
+def test_results_of_a_quarantined_login_are_no_scores(
+    client: Client, play: Callable[..., Game], run: Run, tmp_path: Path, anna: Contributor
+) -> None:
+    make_network(run, tmp_path)
+    play()
+    games_audit(accept, limit=10)
+    assert MatchScore.objects.get().games == 1
+    contributor_quarantine(standing(run, anna), "strange", None)
+    assert (MatchScore.objects.get().games, MatchScore.objects.get().black_half_points) == (0, 0)
+    assert not any(counters_drift().scores.values())
+    contributor_trust(standing(run, anna), "explained", None)
+    assert MatchScore.objects.get().games == 1
+
+
+def test_games_of_before_there_were_standings_are_taken_out(send: Send, run: Run, anna: Contributor) -> None:
+    games = send(anna, LONG, 3)
+    Standing.objects.update(games=1)
+    games_refuse([game.pk for game in games], FAULT)
+    assert standing(run, anna).games == 0
 
 
 def test_a_gate_does_not_wait_for_held_games(
     client: Client, play: Callable[..., Game], run: Run, tmp_path: Path, anna: Contributor
 ) -> None:
-    from server.games.auditing import games_audit
-    from tests.server.factories import accept
-
     settings(run, watch_games=5)
     make_network(run, tmp_path)
     game = play()

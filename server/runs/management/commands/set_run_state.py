@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
 
 from server.runs.models import Run, RunState
 from server.runs.selectors import run_by_name
@@ -30,9 +29,9 @@ class Command(BaseCommand):
         run = run_by_name(options["name"])
         if run is None:
             raise CommandError(f"there is no run {options['name']!r}")
-        was = run.state_at(timezone.now())
+        was = run.state_now
         run_set_state(run, RunState(options["state"]))
-        now = run.state_at(timezone.now())
+        now = run.state_now
         self.stdout.write(f"run {run.name}: {was} -> {now}{'' if now == run.state else _dates(run)}")
 
 
