@@ -13,7 +13,19 @@ from typing import Annotated, Any, Final, get_args, get_type_hints
 
 from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.go.rules import MAX_KOMI, Ko, Scoring, Tax
-from common.parameter_kinds import BOOLEAN, COLOUR, SIZE_PAIR, Key, half_points, integer, member, number, several
+from common.parameter_kinds import (
+    BOOLEAN,
+    BOT_PAIR,
+    COLOUR,
+    SIZE_PAIR,
+    TEXT,
+    Key,
+    half_points,
+    integer,
+    member,
+    number,
+    several,
+)
 
 UNLIMITED: Final = 2**50
 FOREVER: Final = 1e20
@@ -318,6 +330,29 @@ def keys_of(parameters: type[Any]) -> dict[str, Key]:
     if parameters not in _KEYS:
         hints = get_type_hints(parameters, include_extras=True)
         _KEYS[parameters] = {field.name: get_args(hints[field.name])[1] for field in dataclasses.fields(parameters)}
+MAX_BOTS: Final = 1024
+_BOTS: Final = several(integer(0, MAX_BOTS - 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairingParameters:
+    """Who of the bots of a match plays whom (selfplay.md 9)."""
+
+    num_bots: Annotated[int, Key("numBots", integer(1, MAX_BOTS))] = 1
+    include_bots: Annotated[tuple[int, ...], Key("includeBots", _BOTS)] = ()  # none: all
+    secondary_bots: Annotated[tuple[int, ...], Key("secondaryBots", _BOTS)] = ()  # do not play each other
+    extra_pairs: Annotated[tuple[tuple[int, int], ...], Key("extraPairs", several(BOT_PAIR))] = ()
+    extra_pairs_are_one_sided: Annotated[bool, Key("extraPairsAreOneSidedBW", BOOLEAN)] = False  # Black is named first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BotParameters:
+    """Who one bot of a match is."""
+
+    name: Annotated[str | None, Key("botName", TEXT)] = None
+    model: Annotated[str | None, Key("nnModelFile", TEXT)] = None  # file of its net
+
+
     return _KEYS[parameters]
 
 
