@@ -22,6 +22,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
 from common import kernel_cache
+from common.kernel_code import KernelCompiler, Part, load, note_loaded, parts_below
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -48,8 +49,9 @@ def njit(*, cache: bool, nogil: bool = False) -> Callable[[_Function], _Function
         kernel: Any = _compiler(nogil=nogil, _nrt=False)(function)
         if isinstance(kernel, Dispatcher):  # without a compiler it is the function itself
             inner: Any = _compiler(nogil=nogil, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
-            kernel = _Kernel(function, targetoptions=kernel.targetoptions)
-            kernel.inner = inner
+            options = kernel.targetoptions
+            kernel = _Kernel(function, targetoptions=options, pipeline_class=KernelCompiler)
+            kernel.inner = inner = _Inner(function, targetoptions=inner.targetoptions, pipeline_class=KernelCompiler)
             if cache:
                 _keep(kernel, function, _Kept)
                 _keep(inner, function, _KeptInner)
@@ -57,6 +59,19 @@ def njit(*, cache: bool, nogil: bool = False) -> Callable[[_Function], _Function
         return compiled
 
     return decorate
+
+
+class _Inner(_Compiled):  # type: ignore[misc]
+    """What other kernels call, compiled for numbers by their kind: not for every value and width."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """What a call with arguments of such types is."""
+        return super().get_call_template([_wide(arg) for arg in args], {name: _wide(kws[name]) for name in kws})
+
+
+def _wide(kind: Any) -> Any:
+    kind = types.unliteral(kind)
+    return types.intp if isinstance(kind, types.Integer) and kind.signed and kind.bitwidth < types.intp.bitwidth else kind
 
 
 class _Kernel(_Compiled):  # type: ignore[misc]
@@ -77,7 +92,23 @@ def _keep(kernel: Any, function: Callable[..., Any], kept: type[_Kept]) -> None:
 
 
 class _ChosenFolder(_Parts):  # type: ignore[misc]
+    """How a kernel is written and read, with the code of the kernels that it calls."""
+
     _locator_classes: ClassVar = [UserProvidedCacheLocator]
+
+    def reduce(self, data: Any) -> tuple[Any, list[Part]]:
+        """What is written of a compiled kernel."""
+        return super().reduce(data), parts_below(data.library)
+
+    def rebuild(self, target_context: Any, payload: tuple[Any, list[Part]]) -> Any:
+        """The compiled kernel of what was read."""
+        own, below = payload
+        load(below, target_context)
+        compiled = super().rebuild(target_context, own)
+        (_, _, (code, _)), *_ = own
+        environments = (compiled.environment, *compiled.referenced_envs)
+        note_loaded(compiled.library, Part(compiled.fndesc.llvm_func_name, code, environments), below)
+        return compiled
 
 
 class _Kept(_Files):  # type: ignore[misc]

@@ -24,7 +24,7 @@ from client.games.game import (
 from client.games.played import TurnNotes, keep_turn
 from client.games.playing import Purpose
 from client.search.limits import pass_factor
-from client.search.parameters import SEARCH_PARAMETERS, to_record
+from client.search.parameters import SEARCH_PARAMETERS, copy_parameters, to_record
 from client.search.turns import Slots, Turns
 from client.search.values import WIN_LOSS
 from common.by_reference import by_reference
@@ -167,7 +167,7 @@ def _order_search(games: npt.NDArray[np.void], slot: int, turns: Turns, options:
     turn: Any = np.int64(game["turn"])
     seat: Any = np.int64(WHITE_SEAT if game["state"]["to_move"] == WHITE else BLACK_SEAT)
     bot: Any = np.int64(game["bots"][seat])
-    turns.parameters[slot] = options.parameters[bot]
+    copy_parameters(turns.parameters, slot, options.parameters[bot])
     parameters = turns.parameters[slot]
     order = turns.orders[slot]
     order["begins"] = True

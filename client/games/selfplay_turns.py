@@ -24,7 +24,7 @@ from client.games.game import (
 from client.games.played import TurnNotes, keep_turn
 from client.games.playing import Purpose
 from client.games.starts import Provenance
-from client.search.parameters import SEARCH_PARAMETERS, to_record, without_exploration
+from client.search.parameters import SEARCH_PARAMETERS, copy_parameters, to_record, without_exploration
 from client.search.turns import Slots, Turns
 from client.search.values import WIN_LOSS
 from common.by_reference import by_reference
@@ -260,9 +260,9 @@ def _order_search(games: npt.NDArray[np.void], slot: int, turns: Turns, purpose:
     game["purpose"] = purpose
     game["awaits"] = True
     if game["is_cheap"]:
-        turns.parameters[slot] = game["cheap_search"]
+        copy_parameters(turns.parameters, slot, game["cheap_search"])
     else:
-        turns.parameters[slot] = game["full_search"]
+        copy_parameters(turns.parameters, slot, game["full_search"])
     order = turns.orders[slot]
     order["begins"] = True
     order["seat"] = 0

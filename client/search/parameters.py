@@ -10,8 +10,10 @@ import dataclasses
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from common.go.basics import EMPTY
+from common.kernels import njit
 from common.parameters import SearchParameters
 
 SEARCH_PARAMETERS: Final = np.dtype(
@@ -112,6 +114,15 @@ def to_record(parameters: SearchParameters) -> Any:
         value = getattr(parameters, name)
         record[name] = EMPTY if value is None else value  # no player
     return record[()]
+
+
+@njit(cache=True, nogil=True)
+def copy_parameters(targets: npt.NDArray[np.void], slot: int, parameters: np.void) -> None:
+    """Make ``targets[slot]`` of a table of SEARCH_PARAMETERS the same as ``parameters``.
+
+    Where fields are read beside such a copy, LLVM would make it byte by byte, and take seconds to compile that.
+    """
+    targets[slot] = parameters
 
 
 def without_exploration(parameters: SearchParameters) -> SearchParameters:

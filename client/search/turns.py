@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from client.search.guidance import ask_in_turn
-from client.search.parameters import SEARCH_PARAMETERS
+from client.search.parameters import SEARCH_PARAMETERS, copy_parameters
 from client.search.play_selection import (
     POLICY_TARGET_SCALE,
     REPORT_SCALE,
@@ -234,7 +234,7 @@ def _begin_turn(forest: Forest, turns: Turns, slot: int, scratch: Scratch, conte
         return False
     copy_state(forest.states, slot, turns.states, slot)
     copy_history(forest.histories[slot], turns.histories[slot])
-    forest.parameters[slot] = turns.parameters[slot]
+    copy_parameters(forest.parameters, slot, turns.parameters[slot])
     seed_generator(forest.generators[slot], order["seed"])
     search["symmetry_salt"] = order["symmetry_salt"]
     forest.states[slot]["komi"] += order["komi_bonus"]

@@ -97,14 +97,15 @@ def shower(session: Session, count: int, seed: int) -> None:
         count -= 100
 
 
-def test_random_lines(session: Session, capsys: pytest.CaptureFixture[str]) -> None:
-    shower(session, 2000, seed=1)
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_random_lines(seed: int, session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    shower(session, 500, seed=seed)
     assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [2, 3, 4, 5])
+@pytest.mark.parametrize("seed", range(5, 55))
 def test_very_many_random_lines(seed: int, session: Session, capsys: pytest.CaptureFixture[str]) -> None:
     """100,000 in all, in parts that end long before a test is thought to hang."""
-    shower(session, 25_000, seed=seed)
+    shower(session, 2_000, seed=seed)
     assert "Traceback" not in capsys.readouterr().err
