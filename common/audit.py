@@ -23,13 +23,13 @@ from common.audit_rows import AuditedGame, MainRows, SearchComment, check_shared
 from common.audit_side import check_side_rows
 from common.audit_text import Config, check_row_weights, check_text, move_limit, searched_moves
 from common.game_record import moves_of, start_of
-from common.go.points import MAIN_PHASE, WHITE
+from common.go.points import FIRST_CLEANUP, MAIN_PHASE, WHITE
 from common.go.result import DRAW
 from common.go.rules import Rules
 from common.go.start import GameStart, PlayerView, start_position
 from common.parameters import MatchConfig, SelfplayConfig
 from common.replay import MAX_TURNS, BadTurn, Ending, Replay, ending, replay
-from common.rows import GlobalTarget, Rows
+from common.rows import GlobalInput, GlobalTarget, Rows
 from common.sgf import SgfError, read
 from common.sgf_record import GameRecord, MoveValues
 
@@ -103,6 +103,7 @@ def audit_training_game(
     start, view = _start(record, findings), _view(rows, facts)
     if start is None:
         return findings
+    start = _with_later_phase(start, record, rows.take(np.flatnonzero(~side)), view)
     start = _with_earlier_bonus(start, record, facts, rows, side, view)
     game = _replay(record, start, view, edge, np.unique(turns), findings)
     if game is None:
@@ -115,7 +116,7 @@ def audit_training_game(
     if not side.all():
         MainRows(audited, rows.take(np.flatnonzero(~side)), findings).check()
     deadline.check()
-    check_side_rows(audited, _moves(record)[1], rows.take(np.flatnonzero(side)), findings, deadline)
+    check_side_rows(audited, rows.take(np.flatnonzero(side)), findings, deadline)
     return findings
 
 
@@ -265,6 +266,23 @@ def _start(record: GameRecord, findings: Findings) -> GameStart | None:
     return start
 
 
+def _with_later_phase(start: GameStart, record: GameRecord, rows: Rows, view: PlayerView) -> GameStart:
+    """A fork of a clean-up game begins in the phase of that, of which KataGo's record says nothing: its rows do.
+
+    Args:
+        rows: main rows only.
+    """
+    info = record.info
+    assert info is not None
+    if start.phase != MAIN_PHASE or info.game_type != "fork" or not start.stones or rows.count == 0:
+        return start
+    turn = int(rows.global_targets[0, GlobalTarget.TURN])
+    told = int(rows.global_inputs[0, [GlobalInput.ENCORE, GlobalInput.SECOND_ENCORE]].sum())
+    if told == MAIN_PHASE or replay(start, *_moves(record), length=rows.length, view=view).phases[turn] == told:
+        return start
+    return replace(start, phase=FIRST_CLEANUP)
+
+
 def _with_earlier_bonus(
     start: GameStart,
     record: GameRecord,
@@ -393,6 +411,7 @@ def _audited(record: GameRecord, game: Replay, end: Ending) -> AuditedGame:
     info = record.info
     assert info is not None
     return AuditedGame(
+        points=_moves(record)[1],
         replay=game,
         end=end,
         start_turn=info.start_turn,

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common import derive
+from common.audit_ladders import LadderReader
 from common.audit_report import Deadline, Findings, Reason
 from common.audit_rows import MIN_POLICY_SUM, AuditedGame, q_values_hold
 from common.branches import Branches, SidePosition
@@ -36,10 +37,8 @@ _MAX_CONTINUED: Final = 16
 _BLOCKS: Final = int(_G.SEARCH_SCORE + 1) // VALUE_SIZE
 
 
-def check_side_rows(
-    game: AuditedGame, points: Sequence[int], rows: Rows, findings: Findings, deadline: Deadline
-) -> None:
-    """Check the side rows of a game; ``points`` are the moves of its record. Raises `OutOfTime`."""
+def check_side_rows(game: AuditedGame, rows: Rows, findings: Findings, deadline: Deadline) -> None:
+    """Check the side rows of a game. Raises `OutOfTime`."""
     if rows.count == 0:
         return
     most = MAX_SIDE_ROWS_PER_TURN * (game.replay.count - game.start_turn)
@@ -73,7 +72,7 @@ def check_side_rows(
     findings.expect_rows(
         rows.policy_targets[:, PolicyTarget.REPLY] == 1, Reason.REPLY_POLICY, "a side position has a reply target"
     )
-    _Search(game, points, rows, findings).check(deadline)
+    _Search(game, rows, findings).check(deadline)
 
 
 @dataclass(frozen=True)
@@ -92,21 +91,22 @@ class _Line:
 class _Search:
     """Finds for each side row the line that leads to it from the game, and compares all that follows from it."""
 
-    def __init__(self, game: AuditedGame, points: Sequence[int], rows: Rows, findings: Findings) -> None:
-        self._game, self._points, self._rows, self._findings = game, points, rows, findings
+    def __init__(self, game: AuditedGame, rows: Rows, findings: Findings) -> None:
+        self._game, self._points, self._rows, self._findings = game, game.points, rows, findings
         self._turns = rows.global_targets[:, _G.TURN].astype(np.int64)
         self._planes = rows.planes()
         self._lines: dict[int, dict[_Line, None]] = {}
         """Those of the rows so far by their turn, in the order in which they were found."""
         branches = {int(turn) - depth for turn in self._turns for depth in _SHOWN_DEPTHS}
-        last = len(points)
+        last = len(self._points)
         self._branches = Branches(
             game.replay.start,
             game.replay.view,
-            points,
+            self._points,
             [turn for turn in branches if game.start_turn <= turn <= last],
             rows.length,
         )
+        self._ladders = LadderReader()
 
     @property
     def steps(self) -> int:
@@ -129,7 +129,7 @@ class _Search:
             if board is None or not self._has_stones(number, board):
                 continue
             position = self._branches.position()
-            if np.array_equal(position.packed_planes, self._rows.packed_planes[number]):
+            if self._has_planes(number, position):
                 self._lines.setdefault(turn, {})[line] = None
                 self._check_found(position, number, turn)
                 return True
@@ -143,6 +143,14 @@ class _Search:
         return bool(
             np.array_equal(planes[InputPlane.OWN_STONE], board == own)
             and np.array_equal(planes[InputPlane.OPP_STONE], board == opponent(own))
+        )
+
+    def _has_planes(self, number: int, position: SidePosition) -> bool:
+        """Whether the row's planes are those of the position at the end of the line that was followed."""
+        told, planes = self._rows.packed_planes[number], position.packed_planes
+        branches = self._branches
+        return np.array_equal(told, planes) or self._ladders.may_be_katagos(
+            told, planes, branches.state, branches.history, self._rows.length
         )
 
     def _possible_lines(self, number: int, turn: int) -> Iterator[_Line]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from common import sgf
 from common.npz import RowsError
-from common.rows import GlobalTarget, PolicyTarget, QTarget, Rows, read_npz
+from common.rows import HASH_COLUMNS, GlobalTarget, PolicyTarget, QTarget, Rows, game_hash, read_npz
 from common.sgf import SgfError
 from common.sgf_record import GameRecord, Move
 
@@ -39,22 +39,34 @@ _FLAGS: Final = {
 
 @dataclass
 class Sample:
-    """Count, mean and deviation of numbers."""
+    """Count, mean and deviation of numbers, and how sure the mean is.
+
+    Numbers of one game depend on each other, so games are what is drawn, not numbers.
+    """
 
     count: int = 0
     total: float = 0.0
     squares: float = 0.0
+    _games: int = 0
+    _of_games: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    """Sums over games with a count n and a total s: of s * s, of s * n, of n * n."""
 
     def add(self, *values: float) -> None:
-        """Take numbers."""
-        self.take(np.array(values, np.float64))
+        """Take the numbers of a game."""
+        self.take(np.array(values, np.float64), np.zeros(len(values), np.intp))
 
-    def take(self, values: npt.NDArray[Any]) -> None:
-        """Take an array of numbers."""
+    def take(self, values: npt.NDArray[Any], games: npt.NDArray[np.intp] | None = None) -> None:
+        """Take numbers ``[n]``: of the games ``[n]``, whose numbers are from 0 on, or of a game each."""
         numbers = values.astype(np.float64)
         self.count += numbers.size
         self.total += float(numbers.sum())
         self.squares += float((numbers * numbers).sum())
+        if games is None:
+            games = np.arange(numbers.size)
+        counts = np.bincount(games).astype(np.float64)
+        totals = np.bincount(games, weights=numbers)
+        self._games += int((counts > 0).sum())
+        self._of_games += totals @ totals, totals @ counts, counts @ counts
 
     @property
     def mean(self) -> float:
@@ -65,6 +77,15 @@ class Sample:
     def deviation(self) -> float:
         """The standard deviation of the numbers; NaN without any."""
         return math.sqrt(max(self.squares / self.count - self.mean**2, 0.0)) if self.count else math.nan
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean, by games (Cochran, Sampling Techniques, 6.4); NaN for fewer than two."""
+        if self._games < 2:
+            return math.nan
+        squares, products, counts = self._of_games.tolist()
+        residues = squares - 2 * self.mean * products + self.mean**2 * counts
+        return math.sqrt(max(residues, 0.0) * self._games / (self._games - 1)) / self.count
 
 
 @dataclass
@@ -79,12 +100,29 @@ class Statistics:
     """Of games, turns or rows, as the subject says."""
     visits: Counter[int] = field(default_factory=Counter)
     """Searched turns by visits."""
+    rows_by_game: Counter[str] = field(default_factory=Counter)
+    """By the hash in its rows."""
     unread: list[str] = field(default_factory=list)
     """Files that could not be read, and why."""
 
     def count(self, subject: str, what: str) -> None:
         """A game of a kind."""
         self.shares.setdefault(subject, Counter())[what] += 1
+
+    def share(self, subject: str, what: str) -> tuple[float, float]:
+        """Of the games that were counted, how many were so, and the standard error of that; NaN without any."""
+        counts = self.shares.get(subject, Counter[str]())
+        games = counts.total()
+        part = counts[what] / games if games else math.nan
+        return part, math.sqrt(part * (1 - part) / games) if games else math.nan
+
+    @property
+    def rows_a_game(self) -> Sample:
+        """Rows of each game, of those too that have none."""
+        counts = np.array(list(self.rows_by_game.values()), np.int64)
+        sample = Sample()
+        sample.take(np.concatenate([counts, np.zeros(max(self.games - len(counts), 0), np.int64)]))
+        return sample
 
     def sample(self, subject: str) -> Sample:
         """The numbers of a subject, to be added to."""
@@ -158,22 +196,31 @@ def _add_turns(found: Statistics, moves: tuple[Move, ...]) -> None:
 def _add_rows(found: Statistics, rows: Rows) -> None:
     columns = rows.global_targets
     found.rows += rows.count
+    _, first, games = np.unique(columns[:, list(HASH_COLUMNS)], axis=0, return_index=True, return_inverse=True)
+    games = games.reshape(-1)
+    found.rows_by_game.update(
+        dict(zip((game_hash(columns[row]) for row in first), np.bincount(games).tolist(), strict=True))
+    )
     is_again = columns[:, _G.REANALYSED] > 0
     is_side = (columns[:, _G.OUTCOME_WEIGHT] == 0) & ~is_again & (columns[:, _G.NO_RESULT] < 1)
-    found.sample("side rows, share").take(is_side)
-    found.sample("row weight").take(columns[:, _G.ROW_WEIGHT])
-    found.sample("visits of a row").take(columns[:, _G.ROOT_VISITS])
-    found.sample("turn of a row").take(columns[:, _G.TURN])
-    found.sample("win - loss of the search, size").take(np.abs(columns[:, _G.SEARCH_WIN] - columns[:, _G.SEARCH_LOSS]))
+    found.sample("side rows, share").take(is_side, games)
+    found.sample("row weight").take(columns[:, _G.ROW_WEIGHT], games)
+    found.sample("visits of a row").take(columns[:, _G.ROOT_VISITS], games)
+    found.sample("turn of a row").take(columns[:, _G.TURN], games)
+    found.sample("win - loss of the search, size").take(
+        np.abs(columns[:, _G.SEARCH_WIN] - columns[:, _G.SEARCH_LOSS]), games
+    )
     for name, column in _NATS.items():
-        found.sample(name).take(columns[:, column])
+        found.sample(name).take(columns[:, column], games)
     for name, column in _FLAGS.items():
-        found.sample(f"rows {name}, share").take(columns[:, column] > 0)
-    found.sample("visits pruned from the policy, share").take(pruned_shares(rows))
+        found.sample(f"rows {name}, share").take(columns[:, column] > 0, games)
+    shares = pruned_shares(rows)
+    is_told = ~np.isnan(shares)
+    found.sample("visits pruned from the policy, share").take(shares[is_told], games[is_told])
 
 
 def pruned_shares(rows: Rows) -> npt.NDArray[np.float64]:
-    """Of each row that has a policy and values of moves: the part of their visits that its policy target lacks.
+    """``[n]`` of each row: the part of its moves' visits that its policy target lacks; NaN where either is missing.
 
     Targets are proportional to weights, in a unit of their own: the most visited move is never pruned, and says which.
     """
@@ -184,7 +231,7 @@ def pruned_shares(rows: Rows) -> npt.NDArray[np.float64]:
     unit = policy[every, best] / np.maximum(visits[every, best], 1)
     is_told = (rows.global_targets[:, _G.POLICY_WEIGHT] > 0) & (visits[every, best] > 0) & (unit > 0)
     shares = 1.0 - policy.sum(axis=1) / np.maximum(unit * visits.sum(axis=1), 1e-9)
-    return np.asarray(np.clip(shares[is_told], 0.0, 1.0), np.float64)
+    return np.asarray(np.where(is_told, np.clip(shares, 0.0, 1.0), math.nan), np.float64)
 
 
 def _yes(value: bool) -> str:

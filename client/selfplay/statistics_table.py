@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from client.selfplay.statistics import Sample, Statistics
 
@@ -11,47 +12,75 @@ LISTED: Final = 6
 """Of numbers of visits, the most frequent."""
 _NONE: Final = "-"
 _SHARE: Final = ", share"
+_APART: Final = "apart"
+
+
+class _Cell(NamedTuple):
+    """A number of one folder."""
+
+    text: str
+    value: float = math.nan
+    error: float = math.nan  # standard error
+
+
+_NOTHING: Final = _Cell(_NONE)
 
 
 def table(found: Mapping[str, Statistics]) -> str:
-    """The table; ``found`` has the statistics by the name of their column."""
+    """The table; ``found`` has the statistics by the name of their column.
+
+    Numbers stand with their standard errors, and means of numbers with their standard deviations. Two columns are
+    followed by a third: how many standard errors of it their difference is.
+    """
     columns = list(found.values())
-    lines: list[tuple[str, list[str]]] = [
-        ("games", [str(each.games) for each in columns]),
-        ("rows", [str(each.rows) for each in columns]),
-        ("rows a game", [f"{each.rows / each.games:.2f}" if each.games else _NONE for each in columns]),
+    lines: list[tuple[str, list[_Cell]]] = [
+        ("games", [_Cell(str(each.games)) for each in columns]),
+        ("rows", [_Cell(str(each.rows)) for each in columns]),
+        ("rows a game", [_number("", each.rows_a_game) for each in columns]),
     ]
     for subject in _union([list(each.shares) for each in columns]):
         kinds = {kind for each in columns for kind in each.shares.get(subject, ())}
         for kind in sorted(kinds, key=_by_number):
-            lines.append((f"{subject}: {kind}", [_part(each, subject, kind) for each in columns]))
+            lines.append((f"{subject}: {kind}", [_share(*each.share(subject, kind)) for each in columns]))
     for subject in _union([list(each.samples) for each in columns]):
         lines.append((subject, [_number(subject, each.samples.get(subject)) for each in columns]))
     for visits in _frequent_visits(columns):
         lines.append((f"turns with {visits} visits", [_of_visits(each, visits) for each in columns]))
+    rows = [(name, [*(cell.text for cell in cells), *_difference(cells)]) for name, cells in lines]
     notes = [f"left out: {line}" for each in columns for line in each.unread]
-    return "\n".join([*_aligned([("", list(found)), *lines]), *notes])
+    return "\n".join([*_aligned([("", [*found, *([_APART] if len(columns) == 2 else [])]), *rows]), *notes])
 
 
-def _part(found: Statistics, subject: str, kind: str) -> str:
-    counts = found.shares.get(subject)
-    return f"{counts[kind] / counts.total():.1%}" if counts else _NONE
+def _share(part: float, error: float) -> _Cell:
+    return _NOTHING if math.isnan(part) else _Cell(f"{part:.1%} ± {error:.1%}", part, error)
 
 
-def _number(subject: str, sample: Sample | None) -> str:
+def _number(subject: str, sample: Sample | None) -> _Cell:
     """A share, or mean and standard deviation."""
     if sample is None or not sample.count:
-        return _NONE
-    return f"{sample.mean:.2%}" if subject.endswith(_SHARE) else f"{sample.mean:.4g} ± {sample.deviation:.4g}"
+        return _NOTHING
+    mean, error = sample.mean, sample.error
+    if subject.endswith(_SHARE):
+        return _Cell(f"{mean:.2%} ± {error:.2%}", mean, error)
+    return _Cell(f"{mean:.4g} ± {error:.2g} (sd {sample.deviation:.3g})", mean, error)
+
+
+def _difference(cells: Sequence[_Cell]) -> list[str]:
+    """Of two numbers, in standard errors."""
+    if len(cells) != 2:
+        return []
+    one, other = cells
+    error = math.hypot(one.error, other.error)
+    return [f"{(one.value - other.value) / error:+.1f}" if error > 0 else _NONE]
 
 
 def _frequent_visits(columns: Sequence[Statistics]) -> list[int]:
     return sorted({visits for each in columns for visits, _ in each.visits.most_common(LISTED)})
 
 
-def _of_visits(found: Statistics, visits: int) -> str:
+def _of_visits(found: Statistics, visits: int) -> _Cell:
     turns = found.visits.total()
-    return f"{found.visits[visits] / turns:.1%}" if turns else _NONE
+    return _Cell(f"{found.visits[visits] / turns:.1%}") if turns else _NOTHING
 
 
 def _union(parts: Sequence[Sequence[str]]) -> list[str]:

@@ -55,6 +55,7 @@ LADDER_SCRATCH: Final = np.dtype(
         ("played", np.int32),  # moves that the search in hand has played
         ("depth", np.int32),  # of the node in hand; frame[depth] is the move that led to it
         ("max_depth", np.int32),
+        ("as_katago", np.int8),  # whether chains may pass for escaped as with KataGo's reader (rules.md 11)
         ("frame", _FRAME, MAX_DEPTH + 2),
         ("moves", np.int16, (MAX_DEPTH + 2) * _AREA // 2),  # a node's moves are distinct liberties of chains in atari
         ("readings", READINGS),

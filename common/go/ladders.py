@@ -30,6 +30,7 @@ from common.go.ladder_readings import (
     reading_of,
     verdict_of,
 )
+from common.go.ladder_slips import passes_for_escaped
 from common.go.points import EMPTY, NEIGHBOURS, NO_POINT, NUM_POINTS, PASS, STRIDE, opponent
 from common.go.state import State
 from common.go.zobrist import STONE_KEYS
@@ -248,6 +249,8 @@ def _enter_defender(board: Any, target: int, frame: Any) -> int:
     if board["chain_liberties"][head] >= 2 or board["ko_point"] != NO_POINT:
         return _ESCAPED
     frame["end_move"] = _list_moves(board, head, wide(frame["next_move"]))
+    if board["as_katago"] and passes_for_escaped(board, head, _liberty(board, head), frame):
+        return _ESCAPED
     return _OPEN
 
 
@@ -542,4 +545,23 @@ def earlier_ladder_map(state: State, age: int, ladder: Any, scratch: Any) -> Non
     """The ladder map of the board 1 or 2 turns ago, which a STATE keeps by its colours; arguments as `ladder_map`."""
     rebuild(state["earlier_colour"][age - 1], state["earlier_ko_point"][age - 1], scratch)
     begin_without_readings(scratch["readings"])
+    _solve_all(wide(state["x_size"]), wide(state["y_size"]), ladder, scratch)
+
+
+@njit(cache=True, nogil=True)
+def katago_ladder_map(state: State, age: int, ladder: Any, scratch: Any) -> None:
+    """The ladder map of the board now, or 1 or 2 turns ago, with all that KataGo's reader may take for escaped.
+
+    Args:
+        state: a STATE, only read.
+        age: 0, 1 or 2 turns.
+        ladder: as for `ladder_map`; it has no bits that that one lacks.
+        scratch: a LADDER_SCRATCH for this alone, as it keeps what it found.
+    """
+    if age == 0:
+        rebuild(state["colour"], state["ko_point"], scratch)
+    else:
+        rebuild(state["earlier_colour"][age - 1], state["earlier_ko_point"][age - 1], scratch)
+    begin_without_readings(scratch["readings"])
+    scratch["as_katago"] = 1
     _solve_all(wide(state["x_size"]), wide(state["y_size"]), ladder, scratch)

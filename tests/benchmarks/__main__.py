@@ -1,8 +1,9 @@
 """`python -m tests.benchmarks [NAME ...]`: run the benchmarks and print what they measure. Nothing is asserted.
 
 Each module of this folder but for those in ``HELPERS`` is one benchmark; ratios are taken within one run against the
-baseline that the line names. `tests.benchmarks.PRECISION` says how evaluators compute. `tests.benchmarks.techniques`
-and `tests.benchmarks.root_distances` take an hour and files of their own, so they have their own command lines.
+baseline that the line names. `tests.benchmarks.PRECISION` says how evaluators compute. `tests.benchmarks.techniques`,
+`tests.benchmarks.root_distances`, `tests.benchmarks.beside_katago` and `tests.benchmarks.same_statistics` take long and
+files of their own, so they have their own command lines.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 
 import tests.benchmarks
 
-HELPERS = ("__main__", "root_distances", "techniques", "timed_pool")
+HELPERS = ("__main__", "beside_katago", "root_distances", "same_statistics", "techniques", "timed_pool")
 
 
 def main(names: list[str]) -> int:

@@ -30,6 +30,7 @@ FILES = {
 
 BEGINNINGS = FIXTURES / "beginnings"
 REANALYSED = FIXTURES / "reanalysis"
+CLEANUP = FIXTURES / "cleanup"
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,25 @@ def reanalysed() -> tuple[Upload, ...]:
     return _fixture(REANALYSED)
 
 
+@functools.cache
+def cleanup_games() -> tuple[Upload, ...]:
+    """Games by KataGo 1.17.2 without a net, with the text of `CLEANUP`: begun in clean-up phases, and forks of such."""
+    return _fixture(CLEANUP)
+
+
 def _fixture(folder: Path) -> tuple[Upload, ...]:
     rows = read_npz(folder / "rows.npz")
     hashes = np.array([game_hash(row) for row in rows.global_targets])
     lines = (folder / "games.sgfs").read_text().splitlines()
     return tuple(_upload(line, rows, hashes) for line in lines)
+
+
+def games_of(folder: Path) -> tuple[Upload, ...]:
+    """All games with rows in a folder of KataGo's self-play."""
+    rows = Rows.concatenate([read_npz(path) for path in sorted(folder.rglob("*.npz"))])
+    hashes = np.array([game_hash(row) for row in rows.global_targets])
+    lines = [line for path in sorted(folder.rglob("*.sgfs")) for line in path.read_text().splitlines()]
+    return tuple(_upload(line, rows, hashes) for line in lines if _hash_of(line) in hashes)
 
 
 def _hash_of(line: str) -> str:
@@ -93,7 +108,7 @@ def _upload(line: str, rows: Rows, hashes: np.ndarray) -> Upload:
             rules=record.rules,
             handicap=record.handicap,
             game_type=record.info.game_type,
-            winner="-" if result == "Void" else result[0],
+            winner="-" if result == "Void" else result[:1] or "0",
             score=score,
             resigned=False,
             game_length=len(record.moves),
@@ -112,7 +127,7 @@ def _draw_and_score(line: str, rows: Rows) -> tuple[float, float]:
     record = read(line)
     assert record.info is not None
     result = record.result or ""
-    score = 0.0 if result in ("0", "Void") else float(result[2:]) * (1 if result[0] == "W" else -1)
+    score = 0.0 if result in ("", "0", "Void") else float(result[2:]) * (1 if result[0] == "W" else -1)
     colours, points = zip(*moves_of(record), strict=True)
     game = replay(start_of(record), colours, points, length=rows.length)
     row = rows.global_targets[int(np.argmax(rows.global_targets[:, GlobalTarget.FUTURE_WEIGHT]))]

@@ -156,8 +156,19 @@ def captures_of(board: Board, target: Point) -> set[Point]:
     return {liberties_at(board, p)[0] for p in beside if board[p] == attacker and len(liberties_at(board, p)) == 1}
 
 
-def is_captured(board: Board, target: Point, ko: Point | None, depth: int = 0) -> bool:
-    """Whether the chain at ``target`` is captured; its owner is to move where ``depth`` is even."""
+def sure_liberties(board: Board, point: Point, colour: str) -> int:
+    """What KataGo takes for a lower bound of the liberties of a stone at ``point`` (11, last paragraph)."""
+    near = around(board, point)
+    captures = sum(board[p] not in (".", colour) and len(liberties_at(board, p)) == 1 for p in near)
+    joined = [len(liberties_at(board, p)) - 1 for p in near if board[p] == colour]
+    return captures + max([sum(board[p] == "." for p in near), *joined])
+
+
+def is_captured(board: Board, target: Point, ko: Point | None, depth: int = 0, as_katago: bool = False) -> bool:
+    """Whether the chain at ``target`` is captured; its owner is to move where ``depth`` is even.
+
+    ``as_katago``: it is not where KataGo may take it for escaped, whichever capture it looks at.
+    """
     if depth >= 3 * len(board) // 2:
         return True
     defender = board[target]
@@ -166,6 +177,9 @@ def is_captured(board: Board, target: Point, ko: Point | None, depth: int = 0) -
     captures = captures_of(board, target)
     if depth % 2 == 0:
         if len(liberties) >= 2 or (ko is not None and depth > 0):
+            return False
+        others = captures - set(liberties)
+        if as_katago and len(others) < len(captures) and any(sure_liberties(board, p, defender) >= 3 for p in others):
             return False
         moves, mover, wanted = captures | set(liberties), defender, False
         ko = None if depth == 0 else ko
@@ -185,24 +199,24 @@ def is_captured(board: Board, target: Point, ko: Point | None, depth: int = 0) -
         moves, mover, wanted = set(liberties), attacker, True
     for move in moves:
         played = after(board, move, mover) if move != ko else None
-        if played is not None and is_captured(played[0], target, played[1], depth + 1) == wanted:
+        if played is not None and is_captured(played[0], target, played[1], depth + 1, as_katago) == wanted:
             return wanted
     return not wanted
 
 
-def ladders(board: Board) -> tuple[set[Point], set[tuple[str, Point]]]:
+def ladders(board: Board, as_katago: bool = False) -> tuple[set[Point], set[tuple[str, Point]]]:
     """Stones of laddered chains, and the working moves with their colours; the board has no ko point."""
     laddered: set[Point] = set()
     working = set()
     for colour, attacker in ("XO", "OX"):
         for chain in components(board, (p for p in board if board[p] == colour)):
             liberties = liberties_at(board, min(chain))
-            if len(liberties) == 1 and is_captured(board, min(chain), None):
+            if len(liberties) == 1 and is_captured(board, min(chain), None, as_katago=as_katago):
                 laddered |= chain
             if len(liberties) == 2:
                 for move in liberties:
                     played = after(board, move, attacker)
-                    if played is not None and is_captured(played[0], min(chain), None):
+                    if played is not None and is_captured(played[0], min(chain), None, as_katago=as_katago):
                         laddered |= chain
                         working.add((attacker, move))
     return laddered, working

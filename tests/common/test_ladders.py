@@ -17,6 +17,8 @@ from tests.common.test_passalive import random_picture
 from tests.oracles import records
 
 SCRATCH = np.zeros(1, ladders.LADDER_SCRATCH)[0]
+KATAGO_SCRATCH = np.zeros(1, ladders.LADDER_SCRATCH)[0]
+"""Of another reader, for it alone."""
 BITS = (ladders.LADDERED, 1 << BLACK, 1 << WHITE)
 
 
@@ -110,3 +112,49 @@ def test_random_boards_equal_the_slow_twin(seed: int) -> None:
         with_ladders += bool(laddered)
         compared += 1
     assert with_ladders > 30
+
+
+# Boards on which KataGo may take a chain for escaped that is captured (rules.md 11): its liberty is itself a capture,
+# and another capture seems to bring liberties enough.
+SLIPS = (
+    "OO.O/X.XX/.OOX/OO.O/OOXO/..XX/OOO.",
+    ".OXX.O./.OO..OX/X...O.O/XO.XX../OOO.XXO",
+    "OXX..XO/.XOOO../OXOX.O./XOO.XX./XXOO.../..OOXXO",
+    "X.X./X.O./O.../X.X.",
+    "XO.O.O/XO.X.O/..O..X/....XO/..XXXO/OXXXX./O..XX.",
+    "OOX.../..O.X./OOXX.X",
+)
+
+
+def marked_as_katago(state: Any) -> list[set[tuple[int, int]]]:
+    """The same as `marked` with all that KataGo's reader may take for escaped; at every age of the board."""
+    found = []
+    for age in range(3):
+        ladder = np.full(NUM_POINTS, 9, np.int8)
+        if age:
+            state["earlier_colour"][age - 1], state["earlier_ko_point"][age - 1] = state["colour"], state["ko_point"]
+        ladders.katago_ladder_map(state, age, ladder, KATAGO_SCRATCH)
+        points = [(x, y) for y in range(state["y_size"]) for x in range(state["x_size"])]
+        found.append([{(x, y) for x, y in points if ladder[point_at(x, y)] & bit} for bit in BITS])
+    assert found[0] == found[1] == found[2]
+    return found[0]
+
+
+@pytest.mark.parametrize("picture", SLIPS)
+def test_where_katago_may_take_a_chain_for_escaped(picture: str) -> None:
+    board = naive.board_of(picture)
+    for as_katago, found in ((False, marked(state_of(picture))), (True, marked_as_katago(state_of(picture)))):
+        laddered, working = naive.ladders(board, as_katago)
+        assert found[0] == laddered
+        assert found[1:] == [{point for colour, point in working if colour == mover} for mover in "XO"]
+    assert marked_as_katago(state_of(picture)) != marked(state_of(picture))
+
+
+def test_elsewhere_katago_reads_as_we_do() -> None:
+    rng = np.random.default_rng(0)
+    compared = 0
+    while compared < 60:
+        picture = random_picture(rng, rng.uniform(0.3, 0.8))
+        if picture is not None and len(picture) <= 40:
+            assert marked_as_katago(state_of(picture)) == marked(state_of(picture))
+            compared += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +84,23 @@ def test_the_deviation_of_numbers() -> None:
     assert sample.deviation == pytest.approx(numbers.std())
 
 
+def test_the_error_of_a_mean_is_that_of_games_drawn_anew() -> None:
+    """Beside the deviation of means over games that are drawn again from the same ones (the bootstrap)."""
+    rng = np.random.default_rng(2)
+    sizes = rng.integers(1, 9, 200)
+    games = [rng.normal(rng.normal(5, 2), 1, size) for size in sizes]
+    sample = Sample()
+    for number in range(0, 200, 50):  # as files: of some games each
+        part = games[number : number + 50]
+        sample.take(np.concatenate(part), np.repeat(np.arange(50), sizes[number : number + 50]))
+    drawn = [np.concatenate([games[index] for index in rng.integers(0, 200, 200)]).mean() for _ in range(2000)]
+    assert sample.mean == pytest.approx(np.concatenate(games).mean())
+    assert sample.error == pytest.approx(float(np.std(drawn)), rel=0.06)
+    every = Sample()
+    every.take(np.concatenate(games))
+    assert every.error == pytest.approx(every.deviation / math.sqrt(every.count - 1))
+
+
 def test_how_much_of_the_visits_a_policy_lacks() -> None:
     """10, 5 and 5 visits, of which the target has 10, 5 and 2, in whatever unit; rows without a target do not count."""
     made = Rows.zeros(4, 5)
@@ -90,20 +109,22 @@ def test_how_much_of_the_visits_a_policy_lacks() -> None:
     made.policy_targets[1] *= 7
     made.policy_targets[2, PolicyTarget.OWN, 3:6] = (10, 5, 5)
     made.global_targets[:3, G.POLICY_WEIGHT] = 1
-    assert pruned_shares(made).tolist() == pytest.approx([0.15, 0.15, 0.0])
+    assert pruned_shares(made).tolist() == pytest.approx([0.15, 0.15, 0.0, math.nan], nan_ok=True)
 
 
 def test_the_table_has_a_column_for_each_folder(folder: Path) -> None:
     (folder / "broken.npz").write_bytes(b"no rows")
     found = statistics_of(folder)
     lines = table({"ours": found, "theirs": found}).splitlines()
-    cells = {name.strip(): values for name, *values in (line.rsplit(None, 2) for line in lines[1:])}
-    assert lines[0].split() == ["ours", "theirs"]
-    assert cells["games"] == ["2", "2"]
-    assert cells["rows a game"] == ["2.00", "2.00"]
-    assert cells["size: 5x4"] == ["50.0%", "50.0%"]
-    assert cells["side rows, share"] == ["25.00%", "25.00%"]
-    assert cells["turns with 10 visits"] == ["75.0%", "75.0%"]
+    cells = {name.strip(): values for name, *values in (re.split(r" {2,}", line) for line in lines[1:])}
+    assert lines[0].split() == ["ours", "theirs", "apart"]
+    assert cells["games"] == ["2", "2", "-"]
+    assert cells["rows a game"] == ["2 ± 2 (sd 2)", "2 ± 2 (sd 2)", "+0.0"]  # all rows are of one game
+    assert cells["size: 5x4"] == ["50.0% ± 35.4%", "50.0% ± 35.4%", "+0.0"]
+    assert cells["side rows, share"] == ["25.00% ± nan%", "25.00% ± nan%", "-"]
+    assert cells["turns with 10 visits"] == ["75.0%", "75.0%", "-"]
+    assert len(table({"ours": found}).splitlines()[0].split()) == 1
+    assert all("+" not in line for line in table({"a": found, "b": found, "c": found}).splitlines())
     assert sum(line.startswith(f"left out: {folder}/broken.npz: ") for line in lines) == 2
 
 
