@@ -285,6 +285,8 @@ class SelfplayParameters(GameRunnerParameters):
     reanalyze_value_surprise_weight: Annotated[float | None, Key("reanalyzeValueSurpriseWeight", number(0, 100))] = None
     reanalyze_surprise_exponent: Annotated[float | None, Key("reanalyzeSurpriseExponent", number(0, 10))] = None
     reanalyze_use_outcome_targets: Annotated[bool | None, Key("reanalyzeUseOutcomeTargets", BOOLEAN)] = None
+    # -- nets --
+    switch_nets_mid_game: Annotated[bool, Key("switchNetsMidGame", BOOLEAN)] = False
     # ours alone: how many moves of each search its record tells
     sgf_top_moves: Annotated[int, Key("sgfTopMoves", integer(0, 50))] = 0
 
@@ -325,11 +327,6 @@ class MatchParameters(GameRunnerParameters):
         return self.dynamic_self_komi_bonus_min != 0.0 or self.dynamic_self_komi_bonus_max != 0.0
 
 
-def keys_of(parameters: type[Any]) -> dict[str, Key]:
-    """The `Key` of each field of a parameter class, in the order of the fields."""
-    if parameters not in _KEYS:
-        hints = get_type_hints(parameters, include_extras=True)
-        _KEYS[parameters] = {field.name: get_args(hints[field.name])[1] for field in dataclasses.fields(parameters)}
 MAX_BOTS: Final = 1024
 _BOTS: Final = several(integer(0, MAX_BOTS - 1))
 
@@ -353,6 +350,11 @@ class BotParameters:
     model: Annotated[str | None, Key("nnModelFile", TEXT)] = None  # file of its net
 
 
+def keys_of(parameters: type[Any]) -> dict[str, Key]:
+    """The `Key` of each field of a parameter class, in the order of the fields."""
+    if parameters not in _KEYS:
+        hints = get_type_hints(parameters, include_extras=True)
+        _KEYS[parameters] = {field.name: get_args(hints[field.name])[1] for field in dataclasses.fields(parameters)}
     return _KEYS[parameters]
 
 

@@ -131,7 +131,6 @@ PASSED_OVER: Final[Mapping[str, str]] = {
     r"dataBoardLen|inputsVersion": "the run says them beside the text",
     r"maxDataQueueSize": "rows wait for nobody",
     r"maxRowsPerTrainFile|firstFileRandMinProp": "files of rows are the command's; for a server, games are sent",
-    r"switchNetsMidGame": "a game is played by the nets of its job to its end",
     r"nodeTableShardsPowerOfTwo": "a tree is searched by one thread, and its table is whole",
     r"startPoses(?:LoadProb|SgfExcludes|TurnWeightLambda)": "of start positions from files, which no text may name",
 }
@@ -226,6 +225,7 @@ def parse_match(
     played = tuple(bot for bot in bots if bot is not None)
     return MatchConfig(bots=played, init=init, match=match, warnings=reader.warnings())
 
+
 def parse_bots(
     text: str, *, overrides: str = "", least: int = 2
 ) -> tuple[PairingParameters, tuple[BotParameters, ...]]:
@@ -239,7 +239,6 @@ def parse_bots(
     assert pairing is not None
     bots = [reader.read(BotParameters, bot=bot) for bot in range(max(least, pairing.num_bots))]
     return pairing, tuple(bot for bot in bots if bot is not None)
-
 
 
 def parse_row_files(text: str) -> RowFileParameters:
@@ -299,8 +298,8 @@ def completed(kind: TextKind, text: str, base: str | None = None, num_bots: int 
     Args:
         kind: which keys there are.
         text: a whole text, or one that only gives what it changes.
-        num_bots: how many bots a match may have.
         base: what is changed (default: `base_text`).
+        num_bots: how many bots a match may have.
 
     Returns:
         The whole text, and how many values come from ``base`` (0 if ``text`` is whole).

@@ -30,6 +30,7 @@ FILES = {
 
 BEGINNINGS = FIXTURES / "beginnings"
 REANALYSED = FIXTURES / "reanalysis"
+NET_CHANGES = FIXTURES / "net_changes"
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,12 @@ def beginnings() -> tuple[Upload, ...]:
 def reanalysed() -> tuple[Upload, ...]:
     """Games by KataGo 1.17.2 without a net, with the text of `REANALYSED`: turns are searched again after them."""
     return _fixture(REANALYSED)
+
+
+@functools.cache
+def net_changes() -> tuple[Upload, ...]:
+    """Games by KataGo 1.17.2 with the text of `NET_CHANGES`, while two further nets came; the last one kept its net."""
+    return _fixture(NET_CHANGES)
 
 
 def _fixture(folder: Path) -> tuple[Upload, ...]:
@@ -103,6 +110,7 @@ def _upload(line: str, rows: Rows, hashes: np.ndarray) -> Upload:
             length=own.length,
             num_training_rows=own.count,
             draw_white_wins=draw,
+            net_changes=record.info.new_networks,
         ),
     )
 
