@@ -71,7 +71,9 @@ class _Inner(_Compiled):  # type: ignore[misc]
 
 def _wide(kind: Any) -> Any:
     kind = types.unliteral(kind)
-    return types.intp if isinstance(kind, types.Integer) and kind.signed and kind.bitwidth < types.intp.bitwidth else kind
+    return (
+        types.intp if isinstance(kind, types.Integer) and kind.signed and kind.bitwidth < types.intp.bitwidth else kind
+    )
 
 
 class _Kernel(_Compiled):  # type: ignore[misc]

@@ -1,9 +1,10 @@
 """Every message of the HTTP protocol between client and server, declared once: fields, limits, paths, phrases.
 
 The protocol is the one of ``katago contribute`` (spec contribute-protocol.md) with a few fields of our own, which
-KataGo's client and server ignore: `TaskBase.job_id`, `TaskBase.lease_seconds`, `GameUpload.job_id` and the machine
-readable `ErrorAnswer.code`. Knows nothing of HTTP libraries, of Django, of what is inside a configuration text
-(`common.parameters`), an SGF (`common.sgf`) or an npz file (`common.rows`).
+KataGo's client and server ignore: `TaskBase.job_id`, `TaskBase.lease_seconds`, `GameUpload.job_id`,
+`TrainingGameUpload.net_changes` and the machine readable `ErrorAnswer.code`. Knows nothing of HTTP libraries, of
+Django, of what is inside a configuration text (`common.parameters`), an SGF (`common.sgf`) or an npz file
+(`common.rows`).
 
 Reading is lenient (unknown fields are ignored, except among rules) but never guesses: numbers in JSON are JSON numbers,
 numbers in a form are plain decimal text. Writing is strict: what is written was validated, in the order and spelling of
@@ -12,6 +13,7 @@ the protocol. A message that does not hold is a `MessageError` whose text names 
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from datetime import UTC, datetime
@@ -99,6 +101,8 @@ MAX_FORM_JSON_BYTES: Final = 4096
 MIN_DATA_BOARD_LENGTH: Final = 3
 MAX_GAME_LENGTH: Final = 50_000
 MAX_ROWS: Final = 10_000
+MAX_NET_CHANGES: Final = 16
+"""Most changes of the network in one game."""
 MAX_SEARCH_THREADS: Final = 16_384
 MAX_LEASE_SECONDS: Final = 30 * 24 * 3600
 
@@ -510,13 +514,41 @@ class GameUpload(FormMessage):
         return self
 
 
+class NetChange(JsonMessage):
+    """A game of self-play went on with another network of its run."""
+
+    turn: Annotated[StrictInt, Field(ge=1, le=MAX_GAME_LENGTH)]
+    """Of the record: its search is the first one by that network."""
+    network: _Url
+
+
 class TrainingGameUpload(GameUpload):
     """Text fields of ``POST /api/games/training/``; files ``sgf_file`` and ``training_data_file`` travel with it."""
+
+    left_out_if_none: ClassVar[frozenset[str]] = frozenset({"job_id", "net_changes"})
 
     num_training_rows: Annotated[FormInteger, Field(ge=1, le=MAX_ROWS)]
     """Rows in the npz file; a game without rows is not uploaded."""
     job_id: Annotated[_JobId | None, BeforeValidator(absent_if_empty)] = None
     """Ours: `TaskBase.job_id` of the task."""
+    net_changes: Annotated[
+        Annotated[tuple[NetChange, ...], Field(min_length=1, max_length=MAX_NET_CHANGES)] | None,
+        BeforeValidator(json_text(MAX_NET_CHANGES * MAX_URL_LENGTH)),
+        BeforeValidator(absent_if_empty),
+    ] = None
+    """Ours: the changes of the network in mid-game, by ascending turns; ``black_network`` and ``white_network`` are the
+    one by which the game began."""
+
+    @model_validator(mode="after")
+    def _changes_in_order(self) -> Self:
+        turns = [change.turn for change in self.net_changes or ()]
+        if any(before >= after for before, after in itertools.pairwise(turns)):
+            raise ValueError("net_changes: their turns ascend")
+        if turns and turns[-1] > self.game_length:
+            raise ValueError("net_changes: a turn lies beyond the end of the game")
+        if turns and self.job_id is None:
+            raise ValueError("net_changes: only the games of a job that has a name change their network")
+        return self
 
 
 class RatingGameUpload(GameUpload):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ from common.rows import to_npz
 if TYPE_CHECKING:  # slow to import, and the parent has no finished games
     from client.games.orders import FinishedGame
     from client.games.starts import GivenStart
+    from client.networks import Network
     from common.audit import GameFacts
 
 
@@ -32,8 +34,10 @@ UPLOAD_KINDS: Final = {
 """By `client.games.kinds.GameKind.upload`, which the spool writes down with each game."""
 
 
-def upload_parts(game: FinishedGame, job: Job) -> tuple[dict[str, str], dict[str, tuple[str, bytes]]]:
-    """Form fields and files of a finished game's upload."""
+def upload_parts(
+    game: FinishedGame, job: Job, url: Callable[[Network], str]
+) -> tuple[dict[str, str], dict[str, tuple[str, bytes]]]:
+    """Form fields and files of a finished game's upload; ``url`` gives the address of a network that came later."""
     uid = game.facts.uid
     networks = networks_of(job.task)
     fields: dict[str, Any] = _fields_of(game.facts, game.order.start) | {
@@ -43,6 +47,8 @@ def upload_parts(game: FinishedGame, job: Job) -> tuple[dict[str, str], dict[str
         "job_id": job.task.job_id,
     }
     files = {"sgf_file": (f"{uid}.sgf", game.sgf.encode())}
+    if game.net_changes:
+        fields["net_changes"] = [{"turn": change.turn, "network": url(change.network)} for change in game.net_changes]
     if game.rows is not None:
         fields["num_training_rows"] = game.rows.count
         files["training_data_file"] = (f"{uid}.npz", to_npz(game.rows))

@@ -6,9 +6,9 @@ from typing import Final
 
 from django.db import transaction
 
+from common.bradley_terry import PairResult, strengths
 from server.games.selectors import match_results
 from server.networks.selectors import networks
-from server.ratings.bradley_terry import PairResult, strengths
 from server.ratings.models import Rating
 from server.runs.models import Run
 

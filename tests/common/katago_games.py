@@ -31,6 +31,7 @@ FILES = {
 BEGINNINGS = FIXTURES / "beginnings"
 REANALYSED = FIXTURES / "reanalysis"
 CLEANUP = FIXTURES / "cleanup"
+NET_CHANGES = FIXTURES / "net_changes"
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,9 @@ def reanalysed() -> tuple[Upload, ...]:
 
 
 @functools.cache
-def cleanup_games() -> tuple[Upload, ...]:
-    """Games by KataGo 1.17.2 without a net, with the text of `CLEANUP`: begun in clean-up phases, and forks of such."""
-    return _fixture(CLEANUP)
+a
 
+b
 
 def _fixture(folder: Path) -> tuple[Upload, ...]:
     rows = read_npz(folder / "rows.npz")
@@ -118,6 +118,7 @@ def _upload(line: str, rows: Rows, hashes: np.ndarray) -> Upload:
             length=own.length,
             num_training_rows=own.count,
             draw_white_wins=draw,
+            net_changes=record.info.new_networks,
         ),
     )
 

@@ -12,6 +12,7 @@ import pytest
 
 from client.contribute import task_kinds
 from client.contribute.job_orders import orders_of
+from client.contribute.newest_nets import NewestNets
 from client.contribute.task_kinds import TaskKind
 from client.contribute.uploads import upload_parts
 from client.games.finish import finish_match
@@ -100,7 +101,7 @@ def test_another_kind_is_a_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     games = play(orders_of(job))
     check(games)
     for game in games:
-        fields, _ = upload_parts(game, job)
+        fields, _ = upload_parts(game, job, NewestNets().url)
         assert fields["game_length"] == str(MOVES)
         assert fields["winner"] == "0"
 

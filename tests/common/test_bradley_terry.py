@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.ratings.bradley_terry import VIRTUAL_DRAWS, PairResult, expected_score, strengths
+from common.bradley_terry import VIRTUAL_DRAWS, PairResult, expected_score, strengths
 
 
 def test_two_networks_closed_form() -> None:

@@ -2,7 +2,8 @@
 
 Pure arithmetic over arrays; knows nothing of the database. The model (spec contribute-protocol.md 15): network i beats
 j with probability 1 / (1 + exp(r_j - r_i)), a draw counts half a win for each, and every network but the first has
-`VIRTUAL_DRAWS` draws with its parent as a prior. The first network is the zero of the scale.
+`VIRTUAL_DRAWS` draws with its parent as a prior. The first network is the zero of the scale. Where there are no
+parents, as among the players of a match, whoever asks gives a prior of its own with the results.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ class Strengths:
     error: Floats
 
 
-def strengths(count: int, parents: Sequence[int | None], results: Sequence[PairResult]) -> Strengths:
+def strengths(
+    count: int, parents: Sequence[int | None], results: Sequence[PairResult], virtual_draws: float = VIRTUAL_DRAWS
+) -> Strengths:
     """Maximum a posteriori strengths of ``count`` networks.
 
     Args:
@@ -50,13 +53,15 @@ def strengths(count: int, parents: Sequence[int | None], results: Sequence[PairR
         parents: for each network the index of its parent, None for the first network (and for a network without a
             parent, whose prior is then the first).
         results: any number of results per pair.
+        virtual_draws: of each network with its parent; 0 only where the results connect all networks, in both
+            directions.
 
     Raises:
         ValueError: an index out of range, a network paired with itself, or points beyond the games.
     """
     if count == 0:
         return Strengths(np.zeros(0), np.zeros(0))
-    wins = _win_matrix(count, parents, results)
+    wins = _win_matrix(count, parents, results, virtual_draws)
     rating = np.zeros(count)
     for _ in range(MAX_NEWTON_STEPS):
         gradient, hessian = _derivatives(wins, rating)
@@ -77,7 +82,9 @@ def expected_score(log_gamma: float, opponent_log_gamma: float) -> float:
     return 1.0 / (1.0 + math.exp(min(700.0, opponent_log_gamma - log_gamma)))
 
 
-def _win_matrix(count: int, parents: Sequence[int | None], results: Sequence[PairResult]) -> Floats:
+def _win_matrix(
+    count: int, parents: Sequence[int | None], results: Sequence[PairResult], virtual_draws: float
+) -> Floats:
     """``wins[i, j]``: points of i against j, the virtual draws included."""
     wins = np.zeros((count, count))
     for result in results:
@@ -92,8 +99,8 @@ def _win_matrix(count: int, parents: Sequence[int | None], results: Sequence[Pai
         parent = 0 if parent is None else parent
         if not 0 <= parent < count or parent == child:
             raise ValueError(f"network {child} cannot have the parent {parent}")
-        wins[child, parent] += VIRTUAL_DRAWS / 2
-        wins[parent, child] += VIRTUAL_DRAWS / 2
+        wins[child, parent] += virtual_draws / 2
+        wins[parent, child] += virtual_draws / 2
     return wins
 
 
