@@ -67,9 +67,16 @@ def reanalysed() -> tuple[Upload, ...]:
 
 
 @functools.cache
-a
+def cleanup_games() -> tuple[Upload, ...]:
+    """Games by KataGo 1.17.2 without a net, with the text of `CLEANUP`: begun in clean-up phases, and forks of such."""
+    return _fixture(CLEANUP)
 
-b
+
+@functools.cache
+def net_changes() -> tuple[Upload, ...]:
+    """Games by KataGo 1.17.2 with the text of `NET_CHANGES`, while two further nets came; the last one kept its net."""
+    return _fixture(NET_CHANGES)
+
 
 def _fixture(folder: Path) -> tuple[Upload, ...]:
     rows = read_npz(folder / "rows.npz")
