@@ -25,6 +25,7 @@ class Reason(StrEnum):
     HANDICAP = "handicap"
     GAME_TYPE = "game_type"
     NETWORK_NAME = "network_name"
+    NET_CHANGES = "net_changes"
     GAME_LENGTH = "game_length"
     GAME_HASH = "game_hash"
     TOO_LONG = "too_long"

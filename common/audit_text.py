@@ -88,6 +88,12 @@ def check_text(
     _check_origin(record, config, position, findings)
     _check_draws(draw_white_wins, config, findings)
     _check_visits(record, config, findings)
+    changes = record.info is not None and record.info.new_networks
+    findings.expect(
+        not changes or (selfplay is not None and selfplay.switch_nets_mid_game),
+        Reason.NET_CHANGES,
+        "the network changed in mid-game, which the job's text does not allow",
+    )
     searched, limit = searched_moves(record) + int(record.resignation is not None), move_limit(config)
     findings.expect(
         searched <= limit, Reason.JOB_LENGTH, f"{searched} searched moves; the job's text stops a game after {limit}"

@@ -131,7 +131,6 @@ PASSED_OVER: Final[Mapping[str, str]] = {
     r"dataBoardLen|inputsVersion": "the run says them beside the text",
     r"maxDataQueueSize": "rows wait for nobody",
     r"maxRowsPerTrainFile|firstFileRandMinProp": "files of rows are the command's; for a server, games are sent",
-    r"switchNetsMidGame": "a game is played by the nets of its job to its end",
     r"nodeTableShardsPowerOfTwo": "a tree is searched by one thread, and its table is whole",
     r"startPoses(?:LoadProb|SgfExcludes|TurnWeightLambda)": "of start positions from files, which no text may name",
 }
@@ -299,8 +298,8 @@ def completed(kind: TextKind, text: str, base: str | None = None, num_bots: int 
     Args:
         kind: which keys there are.
         text: a whole text, or one that only gives what it changes.
-        num_bots: how many bots a match may have.
         base: what is changed (default: `base_text`).
+        num_bots: how many bots a match may have.
 
     Returns:
         The whole text, and how many values come from ``base`` (0 if ``text`` is whole).

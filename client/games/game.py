@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from client.games.chance import symmetry_salt
+from client.games.orders import NetChange
 from client.games.starts import PLAIN, Provenance
 from client.search.mirror import mirroring_player
 from common.go import play, scoring
@@ -68,6 +69,7 @@ class Notes:
     start: GameStart
     view: PlayerView
     provenance: Provenance = PLAIN
+    net_changes: tuple[NetChange, ...] = ()
 
 
 class AliveScratch(NamedTuple):

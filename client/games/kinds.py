@@ -42,6 +42,8 @@ class GameKind(Generic[_Config]):
     """Of the largest search of a game."""
     make_games: Callable[[_Config, Sequence[Evaluator], int], Games]
     """Room for so many games at once, with the evaluators of the networks that play in them."""
+    switches_nets: Callable[[_Config], bool]
+    """Whether a running game may go on with a newer network (`client.games.net_changes`)."""
     audit: Callable[[FinishedGame], Findings]
     """What the server's audit will find."""
 
@@ -67,6 +69,10 @@ def _selfplay_games(config: SelfplayConfig, evaluators: Sequence[Evaluator], cap
 
     net = evaluators[0]
     return SelfplayGames(config, capacity, net.length, pass_alive_suicide=net.pass_alive_suicide)
+
+
+def _selfplay_switches_nets(config: SelfplayConfig) -> bool:
+    return config.selfplay.switch_nets_mid_game
 
 
 def _audit_selfplay(game: FinishedGame) -> Findings:
@@ -97,6 +103,10 @@ def _match_games(config: MatchConfig, evaluators: Sequence[Evaluator], capacity:
     return MatchGames(config, capacity, evaluators[0].length)
 
 
+def _match_switches_nets(config: MatchConfig) -> bool:
+    return False
+
+
 def _audit_match(game: FinishedGame) -> Findings:
     from common.audit import audit_rating_game
 
@@ -113,6 +123,7 @@ SELFPLAY: Final = GameKind(
     parse=_parse_selfplay,
     max_visits=_selfplay_visits,
     make_games=_selfplay_games,
+    switches_nets=_selfplay_switches_nets,
     audit=_audit_selfplay,
 )
 MATCH: Final = GameKind(
@@ -125,6 +136,7 @@ MATCH: Final = GameKind(
     parse=_parse_match,
     max_visits=_match_visits,
     make_games=_match_games,
+    switches_nets=_match_switches_nets,
     audit=_audit_match,
 )
 KINDS: Final[tuple[GameKind[Any], ...]] = (SELFPLAY, MATCH)

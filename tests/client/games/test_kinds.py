@@ -12,6 +12,7 @@ import pytest
 
 from client.contribute import task_kinds
 from client.contribute.job_orders import JobOrder, orders_of
+from client.contribute.newest_nets import NewestNets
 from client.contribute.task_kinds import TaskKind
 from client.contribute.uploads import upload_parts
 from client.games.finish import finish_match
@@ -101,7 +102,7 @@ def test_another_kind_is_a_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     check(games)
     for game in games:
         assert isinstance(game.order, JobOrder)
-        fields, _ = upload_parts(game, game.order)
+        fields, _ = upload_parts(game, game.order, NewestNets().url)
         assert fields["game_length"] == str(MOVES)
         assert fields["winner"] == "0"
 
