@@ -44,6 +44,7 @@ class KeyChangeList(ChangeList):
 class KeyPagedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
     """An admin page whose list is a `KeyChangeList`. Its filters must be such as an index by key can follow."""
 
+    list_per_page = 30
     change_list_template = "admin/key_change_list.html"
     ordering = ("-pk",)
     sortable_by = ()

@@ -24,6 +24,7 @@ from server.errors import InvalidSettings
 class ContributorAdmin(ChangedFieldsAdmin):
     """Who may contribute."""
 
+    list_per_page = 30
     list_display = (
         *("user", "may_contribute", "email_verified"),
         *("training_games", "training_rows", "match_games", "refused_games"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from django.db.models import BigIntegerField, F, Func, QuerySet, Value
 
@@ -14,7 +14,7 @@ from server.games.models import Game, GameKind, GameState, MatchScore
 from server.gates.models import Gate
 from server.networks.models import Network
 from server.paging import Cursor, KeyPage, key_page
-from server.runs.models import Run
+from server.runs.models import LONG_TEXTS, Run
 from server.storage import load
 
 
@@ -75,17 +75,26 @@ def moderated_parts(run_id: int, since: int, rows: int) -> list[int]:
     return [number * rows for number in moved.values_list(part, flat=True).distinct().order_by(part)]
 
 
+_LISTED: Final = (
+    *("kind", "uid", "board_size_x", "board_size_y", "winner", "score", "resigned", "game_length", "state"),
+    *("run__name", "black_network__name", "white_network__name", "contributor__user__username"),
+)
+"""What a line of a list shows."""
+
+
 def games(kind: GameKind | None = None) -> QuerySet[Game]:
-    """Games (of a kind), newest first, with the rows that they name."""
+    """Games (of a kind), newest first, with the rows that they name, but for the long texts of their runs."""
     found = Game.objects.select_related("run", "black_network", "white_network", "contributor__user").order_by("-pk")
+    found = found.defer(*(f"run__{name}" for name in LONG_TEXTS))
     return found if kind is None else found.filter(kind=kind)
 
 
 def game_list(cursor: Cursor, size: int, *, run: Run, network: Network | None = None) -> KeyPage:
     """A page of the games of a run, or of one of its networks, of whichever colour."""
+    listed = games().only(*_LISTED)
     if network is None:
-        return key_page([games().filter(run=run)], cursor, size)
-    return key_page([games().filter(black_network=network), games().filter(white_network=network)], cursor, size)
+        return key_page([listed.filter(run=run)], cursor, size)
+    return key_page([listed.filter(black_network=network), listed.filter(white_network=network)], cursor, size)
 
 
 def game_by_uid(kind: str, uid: str) -> Game | None:

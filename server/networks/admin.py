@@ -15,6 +15,7 @@ EDITABLE = {"training_games_enabled", "rating_games_enabled", "log_gamma_offset"
 class NetworkAdmin(ChangedFieldsAdmin):
     """Networks; they come from the trainer or from ``manage.py add_network``."""
 
+    list_per_page = 30
     list_display = ("name", "run", "state", "training_games", "match_games", "created_at")
     list_filter = ("state", "run")
     search_fields = ("name",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Q, QuerySet
 
 from server.networks.models import Network, NetworkState
-from server.runs.models import Run
+from server.runs.models import LONG_TEXTS, Run
 
 
 def network_by_name(name: str) -> Network | None:
@@ -14,8 +14,9 @@ def network_by_name(name: str) -> Network | None:
 
 
 def networks(run: Run | None = None) -> QuerySet[Network]:
-    """All networks (of ``run``), newest first, with run and parent."""
+    """All networks (of ``run``), newest first, with run and parent, but for the run's long texts."""
     found = Network.objects.select_related("run", "parent").order_by("-pk")
+    found = found.defer(*(f"run__{name}" for name in LONG_TEXTS))
     return found if run is None else found.filter(run=run)
 
 

@@ -12,6 +12,7 @@ from server.ratings.models import Rating
 class RatingAdmin(ReadOnlyAdmin):
     """A list that cannot be changed."""
 
+    list_per_page = 30
     list_display = ("network", "run", "log_gamma", "error", "games", "computed_at")
     list_filter = ("run",)
     list_select_related = ("network", "run")

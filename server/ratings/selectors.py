@@ -16,7 +16,7 @@ from server.ratings.models import LOWER_BOUND, Rating
 from server.runs.models import Run
 
 ELO_PER_LOG_GAMMA: Final = 400.0 / math.log(10.0)
-MAX_POINTS: Final = 400
+MAX_POINTS: Final = 250
 """Networks of a rating curve: as many as a chart can show."""
 CONFIDENT: Final = 100.0 / ELO_PER_LOG_GAMMA
 """Largest standard error of a network that is called the strongest, in units of log gamma."""
@@ -70,8 +70,12 @@ def newest_rated(run: Run, limit: int) -> list[RatedNetwork]:
 
 def ratings_of(networks: Sequence[Network]) -> dict[int, RatedNetwork]:
     """The strengths of those of the networks that are rated, by key."""
-    ratings = Rating.objects.filter(pk__in=[network.pk for network in networks]).select_related("network")
-    return {rating.pk: _rated(rating) for rating in ratings}
+    by_key = {network.pk: network for network in networks}
+    found = {}
+    for rating in Rating.objects.filter(pk__in=list(by_key)):
+        rating.network = by_key[rating.pk]
+        found[rating.pk] = _rated(rating)
+    return found
 
 
 def strongest(run: Run) -> Network | None:

@@ -29,6 +29,9 @@ MOST: Final = {
 }
 """What the protocol can say; beyond it no client would get a task."""
 
+LONG_TEXTS: Final = ("selfplay_config", "gating_config", "client_revisions", "training_settings")
+"""Fields that lists of what belongs to a run leave in the database."""
+
 SHARE: Final = (MinValueValidator(0.0), MaxValueValidator(1.0))
 
 RATING_SHARE: Final = 0.05

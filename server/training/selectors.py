@@ -13,7 +13,7 @@ from server.runs.models import Run
 from server.training.models import TrainingMetric
 from server.training.sizes import TrainedNet, trained_nets
 
-MAX_POINTS: Final = 400
+MAX_POINTS: Final = 250
 """Points of a curve: a chart has hardly more pixels."""
 
 

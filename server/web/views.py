@@ -36,8 +36,8 @@ from server.web import charts, viewer
 PER_PAGE: Final = 50
 GATES_SHOWN: Final = 12
 NETWORKS_SHOWN: Final = 50
-CURVES_S: Final = 20
-"""Seconds for which the charts of a run's page are kept: they hold hundreds of points, and change once a minute."""
+CURVES_S: Final = 60
+"""Seconds for which the charts of a run's page are kept: they hold hundreds of points, and change little meanwhile."""
 
 
 @require_safe

@@ -69,9 +69,10 @@ def test_changes_of_the_network_are_told_by_their_addresses() -> None:
     job, nets = selfplay_job(selfplay_text(cheapSearchProb=0), 1), NewestNets()
     nets.learn(selfplay_job(selfplay_text(), 1, network=network("net-b") | {"created_at": "2026-01-02T00:00:00Z"}))
     (game,) = play(orders_of(job))
-    assert "net_changes" not in upload_parts(game, order, nets.url)[0]
+    assert isinstance(game.order, JobOrder)
+    assert "net_changes" not in upload_parts(game, game.order, nets.url)[0]
     changed = replace(game, net_changes=(NetChange(1, Network("net-b", None)),))
-    fields = upload_parts(changed, order, nets.url)[0]
+    fields = upload_parts(changed, game.order, nets.url)[0]
     assert json.loads(fields["net_changes"]) == [{"turn": 1, "network": "http://a/net-b/"}]
     assert fields["black_network"] == fields["white_network"] == "http://a/net-a/"
 
