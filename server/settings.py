@@ -162,7 +162,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS and env.bool("HSTS_SUBDOMAINS", default=F
 # People's pages go to https; what programs ask for does not, since KataGo's client follows no redirect, nor does the
 # first page, by which it tests the connection, nor the health that is asked for from inside.
 SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [rf"^{re.escape(BASE_PATH.strip('/'))}/?(?:$|api/|models/|healthz/)"]
+SECURE_REDIRECT_EXEMPT = [rf"^{re.escape(BASE_PATH.strip('/'))}/?(?:$|api/|models/|healthz/|static/)"]
 # W021: whether browsers ship with the name of a domain is for its owner to say, not for a program that runs there.
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"

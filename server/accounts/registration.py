@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
+from django.contrib.auth.hashers import make_password
 from django.contrib.contenttypes.models import ContentType
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
@@ -55,6 +56,7 @@ def sign_up(*, username: str, email: str, password: str, site: str) -> Any:
         InvalidSettings: the name is taken or malformed, or the password is too weak.
     """
     if _tell_holder(email, site):
+        make_password(password)  # so that the answer takes as long
         return None
     try:
         with transaction.atomic():

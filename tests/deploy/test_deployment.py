@@ -126,7 +126,8 @@ def test_the_images_take_the_versions_of_the_lock() -> None:
     for path in sorted(LOCKS.glob("*.txt")):
         for name, entry in entries(path.read_text()).items():
             version = entry.split()[0].partition("==")[2].partition("+")[0]
-            assert version == versions[name], f"{path.name}: run python -m deploy.lock"
+            # setuptools comes with an environment and is no line of the lock
+            assert version == versions.get(name, version if name == "setuptools" else None), "run python -m deploy.lock"
             assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), name
 
 
