@@ -46,6 +46,8 @@ _PRINTED_WIN_LOSS: Final = 0.0101  # two printed probabilities, each to 2 decima
 _PRINTED_WEIGHT: Final = 0.0051
 _SIDE_CHAIN: Final = 4.0 / 3.0  # side positions per one that is queued: each goes on with probability 1/4
 _DRAW_ROUNDING: Final = 1e-5
+MOST_INNER_DEPTH: Final = 5
+"""Positions inside the tree of a turn lie so many moves from it at most (training-data.md 5.8)."""
 
 
 def _runner(config: Config) -> SelfplayParameters | MatchParameters:
@@ -494,6 +496,21 @@ def most_side_rows(turns: int, config: SelfplayConfig) -> int:
     return math.ceil(positions * max(1.0, options.scale_data_weight))
 
 
+def most_inner_rows(record: GameRecord, config: SelfplayConfig) -> int:
+    """The most rows of positions inside the trees of a record's turns.
+
+    At each depth, the visits of a turn are divided among so many positions as have enough of them.
+    """
+    options = config.selfplay
+    if options.record_tree_target_weight == 0.0:
+        return 0
+    assert options.record_tree_threshold is not None
+    positions = sum(
+        MOST_INNER_DEPTH * values.visits // options.record_tree_threshold for _, values in _searches(record)
+    )
+    return positions * math.ceil(options.record_tree_target_weight * options.scale_data_weight)
+
+
 def _row_weights(record: GameRecord, positions: Sequence[StartPosition]) -> list[float]:
     """What the rows of a game may weigh: as the position does at which it began, or a game that it goes on with."""
     assert record.info is not None
@@ -524,7 +541,7 @@ def check_row_weights(
         f"the weights of {turns} turns sum to {weights.sum():.2f}, the largest is {weights.max(initial=0.0):.2f}; "
         f"the job's text leads to at most {together:.2f} and {one:.2f}",
     )
-    most = most_side_rows(turns, config)
+    most = most_side_rows(turns, config) + most_inner_rows(record, config)
     findings.expect(
         side_rows <= most,
         Reason.SIDE_ROWS,

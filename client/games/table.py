@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from client.games.inside_trees import keep_inside
 from client.games.kinds import GameKind
 from client.games.net_changes import Leaving, Newer, hand_over, looks_for_net, take_over
 from client.games.orders import FinishedGame, GameOrder
@@ -69,6 +70,7 @@ class Table:
         self._games = order.kind.make_games(config, evaluators, slots)
         self._newer = newer if order.kind.switches_nets(config) else None
         self._leaving: list[Leaving] = []
+        self._inner_visits = order.kind.inner_visits(config)
         self._visits = visits = order.kind.max_visits(config, order)
         cache = replace(cache, max_entries=min(cache.max_entries, _ENTRIES_PER_VISIT * slots * visits))
         self._pools = {
@@ -162,6 +164,8 @@ class Table:
         if at_turns:
             slots = np.array(at_turns, np.int32)
             pool.find(self._games.turns, slots)
+            for slot in at_turns if self._inner_visits else ():
+                keep_inside(self._games, pool, slot, self._inner_visits)
             finished += self._play_turns(slots)
         return finished
 
