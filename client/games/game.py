@@ -75,6 +75,8 @@ class Notes:
     net_changes: tuple[NetChange, ...] = ()
     inside: list[InsideTree] = field(default_factory=list)
     """Grows with each turn, where rows of it are wanted."""
+    seconds: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    """By seat: what its searches by the clock took so far."""
 
 
 class AliveScratch(NamedTuple):

@@ -186,6 +186,7 @@ class PlayedGame:
     hit_move_limit: bool
     net_changes: tuple[NetChange, ...] = ()
     inside: Sequence[InsideTree] = ()
+    seconds: Sequence[float] = (0.0, 0.0)  # that the searches by the clock of each seat took
 
 
 def played_game(game: Game, notes: Notes, turn_notes: TurnNotes, slot: int) -> PlayedGame:
@@ -204,4 +205,5 @@ def played_game(game: Game, notes: Notes, turn_notes: TurnNotes, slot: int) -> P
         hit_move_limit=bool(hit_move_limit(game)),
         net_changes=notes.net_changes,
         inside=notes.inside,
+        seconds=notes.seconds,
     )
