@@ -22,7 +22,14 @@ from common.audit_report import Deadline, Findings, Reason
 from common.audit_report import Finding as Finding
 from common.audit_rows import AuditedGame, MainRows, SearchComment, check_shared_columns, is_side_row
 from common.audit_side import check_side_rows
-from common.audit_text import Config, check_row_weights, check_text, move_limit, searched_moves
+from common.audit_text import (
+    Config,
+    check_row_weights,
+    check_text,
+    most_inner_rows,
+    move_limit,
+    searched_moves,
+)
 from common.game_record import moves_of, start_of
 from common.go.points import FIRST_CLEANUP, MAIN_PHASE, WHITE
 from common.go.result import DRAW
@@ -114,11 +121,13 @@ def audit_training_game(
     end = ending(game.state, game.length)
     _check_result(record, end, facts, config, findings)
     audited = _audited(record, game, end)
-    check_shared_columns(audited, rows, findings)
+    has_inner = config is not None and config.selfplay.record_tree_target_weight > 0
+    check_shared_columns(audited, rows, findings, may_be_earlier=has_inner)
     if not side.all():
         MainRows(audited, rows.take(np.flatnonzero(~side)), findings).check()
     deadline.check()
-    check_side_rows(audited, rows.take(np.flatnonzero(side)), findings, deadline)
+    most_inner = most_inner_rows(record, config) if config is not None and has_inner else None
+    check_side_rows(audited, rows.take(np.flatnonzero(side)), findings, deadline, most_inner)
     return findings
 
 

@@ -50,6 +50,7 @@ class Reason(StrEnum):
     JOB_LENGTH = "job_length"
     JOB_RESIGNATION = "job_resignation"
     JOB_WEIGHTS = "job_weights"
+    JOB_TIME = "job_time"
     # -- the rows --
     ROW_COUNT = "row_count"
     TENSOR_EDGE = "tensor_edge"

@@ -89,8 +89,11 @@ def is_side_row(rows: Rows) -> npt.NDArray[np.bool_]:
     return np.asarray(~has_course & (columns[:, _G.REANALYSED] == 0))
 
 
-def check_shared_columns(game: AuditedGame, rows: Rows, findings: Findings) -> None:
-    """What all rows of a game, main and side, have in common."""
+def check_shared_columns(game: AuditedGame, rows: Rows, findings: Findings, *, may_be_earlier: bool = False) -> None:
+    """What all rows of a game, main and side, have in common.
+
+    Side rows ``may_be_earlier`` searches', not only of after the game.
+    """
     columns = rows.global_targets
     hash_columns = columns[:, list(HASH_COLUMNS)]
     findings.expect_rows(hash_columns == hash_columns[0], Reason.ROW_HASH, "the rows carry different hashes")
@@ -109,7 +112,7 @@ def check_shared_columns(game: AuditedGame, rows: Rows, findings: Findings) -> N
             Reason.GAME_COLUMNS,
             f"column {int(column)} ({column.name}) should be {value:g}",
         )
-    _check_net_changes(game, rows, findings)
+    _check_net_changes(game, rows, findings, may_be_earlier)
     _check_extra_black_moves(game, columns[:, _G.EXTRA_BLACK_MOVES], findings)
     version = columns[:, _G.DATA_FORMAT_VERSION]
     findings.expect_rows(
@@ -123,18 +126,18 @@ def check_shared_columns(game: AuditedGame, rows: Rows, findings: Findings) -> N
     _check_history_flags(columns, findings)
 
 
-def _check_net_changes(game: AuditedGame, rows: Rows, findings: Findings) -> None:
+def _check_net_changes(game: AuditedGame, rows: Rows, findings: Findings, may_be_earlier: bool) -> None:
     """Column 50: how many networks were newer than a row's own.
 
     What was searched when the game was over (side positions, turns again) had the newest, or one that came meanwhile:
-    its change then stands at the last turn.
+    its change then stands at the last turn. A position inside a tree is of some turn that stands up to five before it.
     """
     columns, at = rows.global_targets, np.array(game.net_turns, np.float64)
     after = len(at) - np.searchsorted(at, columns[:, _G.TURN], side="right")
-    was_later = is_side_row(rows) | (columns[:, _G.REANALYSED] == 1)
-    most = int((at >= game.replay.count).sum())
+    is_side, is_again = is_side_row(rows), columns[:, _G.REANALYSED] == 1
+    most = np.where(is_side & may_be_earlier, len(at), (at >= game.replay.count).sum())
     told = columns[:, _G.NET_CHANGES_AFTER]
-    holds = np.where(was_later, (told >= 0) & (told <= most) & (told == np.floor(told)), told == after)
+    holds = np.where(is_side | is_again, (told >= 0) & (told <= most) & (told == np.floor(told)), told == after)
     findings.expect_rows(
         holds,
         Reason.GAME_COLUMNS,

@@ -287,6 +287,9 @@ class SelfplayParameters(GameRunnerParameters):
     reanalyze_use_outcome_targets: Annotated[bool | None, Key("reanalyzeUseOutcomeTargets", BOOLEAN)] = None
     # -- nets --
     switch_nets_mid_game: Annotated[bool, Key("switchNetsMidGame", BOOLEAN)] = False
+    # -- ours alone: rows of positions inside the trees of turns; None only where the weight is 0 --
+    record_tree_threshold: Annotated[int | None, Key("recordTreeThreshold", integer(1, 10**7))] = None  # visits
+    record_tree_target_weight: Annotated[float, Key("recordTreeTargetWeight", _PROBABILITY)] = 0.0
     # ours alone: how many moves of each search its record tells
     sgf_top_moves: Annotated[int, Key("sgfTopMoves", integer(0, 50))] = 0
 

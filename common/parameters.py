@@ -501,6 +501,8 @@ def _selfplay_problems(search: SearchParameters, selfplay: SelfplayParameters) -
         for field, key in keys_of(SelfplayParameters).items():
             if field.startswith("reanalyze_") and getattr(selfplay, field) is None:
                 problems.append(f"useReanalyze = true needs it: {key.name} {IS_MISSING}")
+    if selfplay.record_tree_target_weight > 0 and selfplay.record_tree_threshold is None:
+        problems.append(f"recordTreeTargetWeight above 0 needs it: recordTreeThreshold {IS_MISSING}")
     if selfplay.policy_surprise_data_weight + selfplay.value_surprise_data_weight > 1:
         problems.append("policySurpriseDataWeight and valueSurpriseDataWeight together are more than 1")
     for name, most in (

@@ -142,6 +142,7 @@ def _start_info(played: PlayedGame) -> StartInfo:
         used_initial_position=provenance.used_initial_position,
         white_doublings=provenance.white_doublings or None,
         new_networks=_named(played.net_changes),
+        seconds=(played.seconds[0], played.seconds[1]) if any(played.seconds) else None,
     )
 
 

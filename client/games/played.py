@@ -7,8 +7,9 @@ Specification: training-data.md 2, search.md 11.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,9 @@ from client.search.turns import CHILD, FOUND, Turns
 from common.by_reference import by_reference
 from common.go.start import GameStart, PlayerView
 from common.kernels import njit
+
+if TYPE_CHECKING:
+    from client.games.inside_trees import InsideTree
 
 MIN_POLICY_TOP: Final = 10.0
 MAX_POLICY_TOP: Final = 30000.0
@@ -183,6 +187,8 @@ class PlayedGame:
     hash_words: tuple[int, int]
     hit_move_limit: bool
     net_changes: tuple[NetChange, ...] = ()
+    inside: Sequence[InsideTree] = ()
+    seconds: Sequence[float] = (0.0, 0.0)  # that the searches by the clock of each seat took
 
 
 def played_game(game: Game, notes: Notes, turn_notes: TurnNotes, slot: int) -> PlayedGame:
@@ -200,4 +206,6 @@ def played_game(game: Game, notes: Notes, turn_notes: TurnNotes, slot: int) -> P
         hash_words=(low, high),
         hit_move_limit=bool(hit_move_limit(game)),
         net_changes=notes.net_changes,
+        inside=notes.inside,
+        seconds=notes.seconds,
     )

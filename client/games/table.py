@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from client.games.inside_trees import keep_inside
 from client.games.kinds import GameKind
 from client.games.net_changes import Leaving, Newer, hand_over, looks_for_net, take_over
 from client.games.orders import FinishedGame, GameOrder
@@ -69,6 +70,7 @@ class Table:
         self._games = order.kind.make_games(config, evaluators, slots)
         self._newer = newer if order.kind.switches_nets(config) else None
         self._leaving: list[Leaving] = []
+        self._inner_visits = order.kind.inner_visits(config)
         self._visits = visits = order.kind.max_visits(config, order)
         cache = replace(cache, max_entries=min(cache.max_entries, _ENTRIES_PER_VISIT * slots * visits))
         self._pools = {
@@ -79,6 +81,7 @@ class Table:
         """[slots, seats] whose searches each pool runs."""
         self._seated: dict[int, _Seated] = {}  # by slot
         self._deadlines: dict[int, float] = {}  # by slot, of time.monotonic, of running searches by the clock
+        self._began: dict[int, float] = {}  # the same: when they began
         self._free = list(range(slots))[::-1]
         self._evaluations = 0
         self._hits = 0  # of those that were told
@@ -162,6 +165,9 @@ class Table:
         if at_turns:
             slots = np.array(at_turns, np.int32)
             pool.find(self._games.turns, slots)
+            self._add_times(at_turns)
+            for slot in at_turns if self._inner_visits else ():
+                keep_inside(self._games, pool, slot, self._inner_visits)
             finished += self._play_turns(slots)
         return finished
 
@@ -224,7 +230,16 @@ class Table:
             order = orders[slot]
             self._deadlines.pop(slot, None)
             if order["begins"] and order["seconds"] < FOREVER:
-                self._deadlines[slot] = time.monotonic() + float(order["seconds"])
+                self._began[slot] = time.monotonic()
+                self._deadlines[slot] = self._began[slot] + float(order["seconds"])
+
+    def _add_times(self, slots: Sequence[int]) -> None:
+        """Note how long the finished searches of ``slots`` took, where they went by the clock."""
+        now = time.monotonic()
+        for slot in slots if self._began else ():
+            began = self._began.pop(slot, None)
+            if began is not None:
+                self._games.notes[slot].seconds[int(self._games.turns.orders[slot]["seat"])] += now - began
 
 
 def ask_as_turn(turns: Turns, slot: int, search: SearchOrder) -> None:
