@@ -147,6 +147,14 @@ def model_read(path: Path) -> ModelFile:
         Malformed: it is no network that clients can play.
         Unavailable: it could not be read now.
     """
+    told = _told_here(path) if "torch" in sys.modules else _told_elsewhere(path)
+    if "fault" in told:
+        raise Malformed(told["fault"].replace(f"{path.parent}/", ""))
+    return replace(ModelFile(**told), path=path)
+
+
+def _told_elsewhere(path: Path) -> dict[str, Any]:
+    """`_told_here` by a process of its own."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", _PROGRAM, str(path)],
@@ -160,17 +168,19 @@ def model_read(path: Path) -> ModelFile:
     except (subprocess.SubprocessError, OSError) as error:
         raise Unavailable(f"the file could not be checked now ({type(error).__name__}); please try again") from error
     told: dict[str, Any] = json.loads(done.stdout)
-    if "fault" in told:
-        raise Malformed(told["fault"].replace(f"{path.parent}/", ""))
-    return replace(ModelFile(**told), path=path)
+    return told
+
+
+def _told_here(path: Path) -> dict[str, Any]:
+    """The fields of a file's `ModelFile`, or its ``fault``; loads torch."""
+    from server.training.model_files import read_model
+
+    try:
+        return asdict(read_model(path))
+    except InvalidSettings as error:
+        return {"fault": str(error)}
 
 
 def main() -> None:
     """Read the file that the command line names and write what it holds, or its fault, as JSON."""
-    from server.training.model_files import read_model  # loads torch
-
-    try:
-        told: dict[str, Any] = asdict(read_model(Path(sys.argv[1])))
-    except InvalidSettings as error:
-        told = {"fault": str(error)}
-    json.dump(told, sys.stdout, default=str)
+    json.dump(_told_here(Path(sys.argv[1])), sys.stdout, default=str)

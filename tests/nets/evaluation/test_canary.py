@@ -34,4 +34,4 @@ def test_networks_without_training_fail_at_once(name: str) -> None:
 def test_depth_of_trunks() -> None:
     """KataGo's own count, by hand: 1 for the stem, 2 for a residual block, 2 for each transformer block."""
     assert trunk_depth(read_net(oracle_path(OLD)).trunk) == 1 + 2 * 6 + 1, "the first convolution is 5 by 5"
-    assert trunk_depth(read_net(oracle_path(SUITABLE)).trunk) <= 21
+    assert trunk_depth(read_net(oracle_path(SUITABLE)).trunk) == 1 + 2 * 14

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch  # so that files are read here, and not each by a process of its own
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
@@ -147,8 +149,15 @@ def test_only_staff_brings_networks(client: Client, anna: Contributor, run: Run)
 def test_a_reader_that_dies_is_no_fault_of_the_file(
     client: Client, staff: Contributor, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delitem(sys.modules, torch.__name__)  # as in a web process
     monkeypatch.setattr(uploads, "_PROGRAM", "raise SystemExit(3)")
     assert send(client, staff).status_code == 503
+
+
+def test_a_process_of_its_own_reads_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = uploads.model_read(NET)
+    monkeypatch.delitem(sys.modules, torch.__name__)
+    assert uploads.model_read(NET) == here
 
 
 # --------------------------------------------------------------------------------------------------------------- canary
