@@ -57,6 +57,7 @@ def states_change(changes: Sequence[StateChange]) -> None:
     totals = {t.pk: t for t in RunTotals.objects.select_for_update(no_key=True).filter(pk__in=runs).order_by("pk")}
     counts = Counts()
     moderated: list[Game] = []
+    numbered: list[Game] = []
     now = timezone.now()
     for change in changes:
         game = change.game
@@ -74,6 +75,7 @@ def states_change(changes: Sequence[StateChange]) -> None:
             moderated.append(game)
         if change.to == GameState.COUNTED and game.number is None:
             _number(game, totals[game.run_id])
+            numbered.append(game)
     for game in moderated:
         game.moderation = totals[game.run_id].moderations
     fields = [
@@ -83,12 +85,12 @@ def states_change(changes: Sequence[StateChange]) -> None:
         "audits",
         "reason_code",
         "reason",
-        "number",
-        "last_row",
         "is_decisive",
         "moderation",
     ]
-    _write([change.game for change in changes], fields)
+    Game.objects.bulk_update(numbered, [*fields, "number", "last_row"])
+    known = {game.pk for game in numbered}
+    _write([change.game for change in changes if change.game.pk not in known], fields)
     for total in totals.values():
         total.save(update_fields=["last_number", "last_row", "moderations"])
     counts.apply()

@@ -24,8 +24,7 @@ def everything() -> list[object]:
     """All that counts games."""
     names = ("training_games", "training_rows", "match_games")
     found: list[object] = [
-        sorted(model.objects.values_list("pk", *names))
-        for model in (RunTotals, Contributor, Network)
+        sorted(model.objects.values_list("pk", *names)) for model in (RunTotals, Contributor, Network)
     ]
     found.append(sorted(RunTotals.objects.values_list("refused_games")))
     scores = MatchScore.objects.filter(games__gt=0)
