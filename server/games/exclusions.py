@@ -49,6 +49,8 @@ def exclusion_make(exclusion: Exclusion) -> Exclusion:
     arrived = Game.objects.all()
     if exclusion.since is not None:
         arrived = arrived.filter(received_at__gte=exclusion.since)
+    if exclusion.kind in (ExclusionKind.CONTRIBUTOR, ExclusionKind.NETWORK):  # an index has their first game
+        arrived = arrived.filter(_matching(exclusion))
     first = arrived.aggregate(first=Min("pk"))["first"]
     exclusion.looked_at = (first or Game.objects.aggregate(last=Max("pk"))["last"] or 1) - 1
     with transaction.atomic():

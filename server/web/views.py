@@ -28,7 +28,6 @@ from server.networks import selectors as networks
 from server.paging import Cursor
 from server.ratings import selectors as ratings
 from server.runs import selectors as runs
-from server.runs.models import Run
 from server.tables import MIGRATE, is_missing_table
 from server.training import selectors as training
 from server.web import charts, viewer
@@ -76,7 +75,7 @@ def run_page(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "web/run.html", context)
 
 
-def _curves(run: Run) -> dict[str, Any]:
+def _curves(run: Any) -> dict[str, Any]:
     """What the charts of a run's page draw, which costs most of it, as it was at most `CURVES_S` ago."""
     key = f"curves-{run.pk}-{get_language()}"
     curves: dict[str, Any] | None = cache.get(key)
@@ -160,7 +159,7 @@ def contributor_list(request: HttpRequest) -> HttpResponse:
     return render(request, "web/contributors.html", {"run": runs.current_run(), "page": page, "query": ""})
 
 
-def _run(name: str) -> Run:
+def _run(name: str) -> Any:
     run = runs.run_by_name(name)
     if run is None:
         raise Http404(f"there is no run {name}")

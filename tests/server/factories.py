@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+import string
 from dataclasses import replace
 from pathlib import Path
 from types import EllipsisType
@@ -111,7 +112,8 @@ def new_uid() -> str:
 
 def sgf_of(form: dict[str, Any]) -> bytes:
     """A record like `SGF` whose moves, which need not be legal, no other game of this test run has."""
-    number = int(str(form["kg_game_uid"]), 16) % LENGTH**8
+    digits = "".join(letter for letter in str(form["kg_game_uid"]) if letter in string.hexdigits)
+    number = int("0" + digits, 16) % LENGTH**8
     moves = []
     for colour in "BWBW":
         number, place = divmod(number, LENGTH**2)

@@ -91,7 +91,7 @@ def test_what_maintainers_bring_is_answered_by_its_head(path: str) -> None:
     assert head.count(b"Connection") == 1
     assert body == b"begun"
     assert isinstance(Arrival().add(upload(path, large)), Refusal), "without a login it is as any other"
-    assert isinstance(Arrival().add(upload(path + "x/", large, "Authorization: Basic x")), Refusal)
+    assert isinstance(Arrival().add(upload(f"/x{path}", large, "Authorization: Basic x")), Refusal)
     assert isinstance(Arrival().add(upload(path, large, "Authorization: x", "Transfer-Encoding: chunked")), Refusal)
     got = upload(path, large, "Authorization: Basic x").replace(b"POST", b"GET", 1)
     assert isinstance(Arrival().add(got), Refusal)

@@ -11,7 +11,8 @@ import pytest
 from django.core.files.storage import default_storage
 from django.test import Client
 from django.utils import timezone
-from hypothesis import given
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from pytest_django import Settings
 
@@ -74,6 +75,7 @@ def test_start_moves_and_networks_are() -> None:
     assert len({plain, *others}) == len(others) + 1
 
 
+@hypothesis_settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(moves=st.lists(st.none() | POINTS, max_size=12), stones=st.lists(POINTS, max_size=5), turn=st.integers(0, 7))
 def test_a_turned_or_mirrored_game_is_the_same(
     moves: list[tuple[int, int] | None], stones: list[tuple[int, int]], turn: int
