@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeVar
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.typing.templates import AttributeTemplate
@@ -25,6 +25,14 @@ _Type: Final[Any] = types.Type
 _Primitive: Final[Any] = models.PrimitiveModel
 _Attributes: Final[Any] = AttributeTemplate
 _Native: Final[Any] = NativeValue
+_layout: Final[Any] = cgutils
+_ir: Final[Any] = ir
+_types: Final[Any] = types
+_typeof: Final[Any] = typeof_impl
+_model: Final[Any] = register_model
+_attributes: Final[Any] = infer_getattr
+_lower: Final[Any] = lower_getattr_generic
+_unbox: Final[Any] = unbox
 
 
 class Reference(_Type):  # type: ignore[misc]
@@ -49,21 +57,21 @@ def by_reference(tuple_class: _Class) -> _Class:
     """Class decorator: kernels get a NamedTuple of that class as a pointer."""
 
     def type_of(value: Any, context: Any) -> Reference:
-        parts = [typeof_impl(part, context) for part in value]
-        return Reference(types.BaseTuple.from_types(parts, tuple_class))
+        parts = [_typeof(part, context) for part in value]
+        return Reference(_types.BaseTuple.from_types(parts, tuple_class))
 
-    typeof_impl.register(tuple_class)(type_of)
+    _typeof.register(tuple_class)(type_of)
     return tuple_class
 
 
-@register_model(Reference)
+@_model(Reference)
 class _ReferenceModel(_Primitive):  # type: ignore[misc]
     def __init__(self, manager: Any, reference: Reference) -> None:
         content = manager.lookup(reference.content).get_value_type()
         super().__init__(manager, reference, content.as_pointer())
 
 
-@infer_getattr
+@_attributes
 class _ReferenceAttributes(_Attributes):  # type: ignore[misc]
     key = Reference
 
@@ -80,9 +88,9 @@ def _load(builder: Any, address: Any) -> Any:
     """
     kind = address.type.pointee
     if isinstance(kind, ir.LiteralStructType | ir.ArrayType):
-        value = ir.Constant(kind, ir.Undefined)
+        value = _ir.Constant(kind, _ir.Undefined)
         for index in range(len(kind)):
-            part = _load(builder, cgutils.gep_inbounds(builder, address, 0, index))
+            part = _load(builder, _layout.gep_inbounds(builder, address, 0, index))
             value = builder.insert_value(value, part, index)
         return value
     value = builder.load(address)
@@ -90,12 +98,12 @@ def _load(builder: Any, address: Any) -> Any:
     return value
 
 
-@lower_getattr_generic(Reference)
+@_lower(Reference)
 def _read_field(context: Any, builder: Any, reference: Reference, address: Any, name: str) -> Any:
-    return _load(builder, cgutils.gep_inbounds(builder, address, 0, reference.field(name)))
+    return _load(builder, _layout.gep_inbounds(builder, address, 0, reference.field(name)))
 
 
-@unbox(Reference)
+@_unbox(Reference)
 def _lay_out(reference: Reference, value: Any, c: Any) -> Any:
     """Write the tuple to the stack of the function that Python calls, and give its address.
 
@@ -103,7 +111,7 @@ def _lay_out(reference: Reference, value: Any, c: Any) -> Any:
     changes must not be moved to before the stores.
     """
     native = c.unbox(reference.content, value)
-    address = cgutils.alloca_once_value(c.builder, native.value)
-    same = ir.FunctionType(address.type, [address.type])
+    address = _layout.alloca_once_value(c.builder, native.value)
+    same = _ir.FunctionType(address.type, [address.type])
     address = c.builder.asm(same, "", "=r,0,~{memory}", [address], side_effect=True)
     return _Native(address, is_error=native.is_error, cleanup=native.cleanup)
