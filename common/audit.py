@@ -7,6 +7,7 @@ Specification: contribute-protocol.md 8-13, selfplay.md 10, vectors.md 7.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,14 @@ from common.audit_report import Deadline, Findings, Reason
 from common.audit_report import Finding as Finding
 from common.audit_rows import AuditedGame, MainRows, SearchComment, check_shared_columns, is_side_row
 from common.audit_side import check_side_rows
-from common.audit_text import Config, check_row_weights, check_text, move_limit, searched_moves
+from common.audit_text import (
+    Config,
+    check_row_weights,
+    check_text,
+    most_inner_rows,
+    move_limit,
+    searched_moves,
+)
 from common.game_record import moves_of, start_of
 from common.go.points import FIRST_CLEANUP, MAIN_PHASE, WHITE
 from common.go.result import DRAW
@@ -58,6 +66,7 @@ class GameFacts:
     num_training_rows: int = 0
     draw_white_wins: float | None = None
     white_doublings: float | None = None  # of playouts, if they are told
+    net_changes: tuple[tuple[int, str], ...] = ()  # turn of the record, and the network's name, from which it is used
 
 
 def audit_training_game(
@@ -112,11 +121,13 @@ def audit_training_game(
     end = ending(game.state, game.length)
     _check_result(record, end, facts, config, findings)
     audited = _audited(record, game, end)
-    check_shared_columns(audited, rows, findings)
+    has_inner = config is not None and config.selfplay.record_tree_target_weight > 0
+    check_shared_columns(audited, rows, findings, may_be_earlier=has_inner)
     if not side.all():
         MainRows(audited, rows.take(np.flatnonzero(~side)), findings).check()
     deadline.check()
-    check_side_rows(audited, rows.take(np.flatnonzero(side)), findings, deadline)
+    most_inner = most_inner_rows(record, config) if config is not None and has_inner else None
+    check_side_rows(audited, rows.take(np.flatnonzero(side)), findings, deadline, most_inner)
     return findings
 
 
@@ -197,11 +208,36 @@ def _check_header(record: GameRecord, facts: GameFacts, findings: Findings) -> N
         Reason.GAME_TYPE,
         f"playout doublings of White: the SGF has {doublings:g}, the form {facts.white_doublings}",
     )
+    _check_net_changes(record, facts, findings)
+
+
+def _check_net_changes(record: GameRecord, facts: GameFacts, findings: Findings) -> None:
+    """Record and form tell the same changes of the network: between two searches, each to another network."""
+    info = record.info
+    assert info is not None
+    told = info.new_networks
     findings.expect(
-        not info.new_networks,
-        Reason.NETWORK_NAME,
-        "the network changed in mid-game; a job names one for the whole game",
+        told == facts.net_changes,
+        Reason.NET_CHANGES,
+        f"changes of the network: the SGF has {_listed(told)}, the form {_listed(facts.net_changes)}",
     )
+    turns = [info.start_turn, *(turn for turn, _ in told)]
+    names = [record.black_name, *(name for _, name in told)]
+    holds = (
+        all(before < after for before, after in itertools.pairwise(turns))
+        and turns[-1] <= len(record.moves)
+        and all(before != after for before, after in itertools.pairwise(names))
+    )
+    findings.expect(
+        holds,
+        Reason.NET_CHANGES,
+        f"the network did not change at {_listed(told)}: turns ascend from {info.start_turn + 1} to"
+        f" {len(record.moves)}, and each network differs from the one before",
+    )
+
+
+def _listed(changes: Sequence[tuple[int, str]]) -> str:
+    return ", ".join(f"turn {turn} to {name[:60]}" for turn, name in changes) or "none"
 
 
 def _check_comments(record: GameRecord, findings: Findings, *, need_weights: bool) -> None:
@@ -420,6 +456,7 @@ def _audited(record: GameRecord, game: Replay, end: Ending) -> AuditedGame:
         hash_text=info.game_hash.upper(),
         comments=[_search_comment(move.values) for move in record.moves],
         hit_move_limit=record.result is None,
+        net_turns=tuple(turn for turn, _ in info.new_networks),
     )
 
 

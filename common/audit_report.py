@@ -25,6 +25,7 @@ class Reason(StrEnum):
     HANDICAP = "handicap"
     GAME_TYPE = "game_type"
     NETWORK_NAME = "network_name"
+    NET_CHANGES = "net_changes"
     GAME_LENGTH = "game_length"
     GAME_HASH = "game_hash"
     TOO_LONG = "too_long"
@@ -49,6 +50,7 @@ class Reason(StrEnum):
     JOB_LENGTH = "job_length"
     JOB_RESIGNATION = "job_resignation"
     JOB_WEIGHTS = "job_weights"
+    JOB_TIME = "job_time"
     # -- the rows --
     ROW_COUNT = "row_count"
     TENSOR_EDGE = "tensor_edge"

@@ -79,6 +79,7 @@ class AuditedGame:
     hash_text: str
     comments: Sequence[SearchComment | None]  # [n] by turn
     hit_move_limit: bool
+    net_turns: Sequence[int] = ()  # turns from which another network searched, ascending
 
 
 def is_side_row(rows: Rows) -> npt.NDArray[np.bool_]:
@@ -88,16 +89,18 @@ def is_side_row(rows: Rows) -> npt.NDArray[np.bool_]:
     return np.asarray(~has_course & (columns[:, _G.REANALYSED] == 0))
 
 
-def check_shared_columns(game: AuditedGame, rows: Rows, findings: Findings) -> None:
-    """What all rows of a game, main and side, have in common."""
+def check_shared_columns(game: AuditedGame, rows: Rows, findings: Findings, *, may_be_earlier: bool = False) -> None:
+    """What all rows of a game, main and side, have in common.
+
+    Side rows ``may_be_earlier`` searches', not only of after the game.
+    """
     columns = rows.global_targets
     hash_columns = columns[:, list(HASH_COLUMNS)]
     findings.expect_rows(hash_columns == hash_columns[0], Reason.ROW_HASH, "the rows carry different hashes")
     told = game_hash(columns[0])
     findings.expect(told == game.hash_text, Reason.ROW_HASH, f"rows carry the hash {told}, the SGF {game.hash_text}")
     facts = {
-        _G.NET_CHANGED: 0.0,
-        _G.NET_CHANGES_AFTER: 0.0,
+        _G.NET_CHANGED: float(bool(game.net_turns)),
         _G.HIT_MOVE_LIMIT: float(game.hit_move_limit),
         _G.START_TURN: float(game.start_turn),
         _G.GAME_KIND: float(GAME_KIND_CODES.get(game.game_type, -1)),
@@ -109,6 +112,7 @@ def check_shared_columns(game: AuditedGame, rows: Rows, findings: Findings) -> N
             Reason.GAME_COLUMNS,
             f"column {int(column)} ({column.name}) should be {value:g}",
         )
+    _check_net_changes(game, rows, findings, may_be_earlier)
     _check_extra_black_moves(game, columns[:, _G.EXTRA_BLACK_MOVES], findings)
     version = columns[:, _G.DATA_FORMAT_VERSION]
     findings.expect_rows(
@@ -120,6 +124,25 @@ def check_shared_columns(game: AuditedGame, rows: Rows, findings: Findings) -> N
     _check_weights_of_all(columns, findings)
     _check_search_statistics(columns, findings)
     _check_history_flags(columns, findings)
+
+
+def _check_net_changes(game: AuditedGame, rows: Rows, findings: Findings, may_be_earlier: bool) -> None:
+    """Column 50: how many networks were newer than a row's own.
+
+    What was searched when the game was over (side positions, turns again) had the newest, or one that came meanwhile:
+    its change then stands at the last turn. A position inside a tree is of some turn that stands up to five before it.
+    """
+    columns, at = rows.global_targets, np.array(game.net_turns, np.float64)
+    after = len(at) - np.searchsorted(at, columns[:, _G.TURN], side="right")
+    is_side, is_again = is_side_row(rows), columns[:, _G.REANALYSED] == 1
+    most = np.where(is_side & may_be_earlier, len(at), (at >= game.replay.count).sum())
+    told = columns[:, _G.NET_CHANGES_AFTER]
+    holds = np.where(is_side | is_again, (told >= 0) & (told <= most) & (told == np.floor(told)), told == after)
+    findings.expect_rows(
+        holds,
+        Reason.GAME_COLUMNS,
+        f"column {int(_G.NET_CHANGES_AFTER)} ({_G.NET_CHANGES_AFTER.name}) is not what the record says",
+    )
 
 
 def _check_extra_black_moves(game: AuditedGame, told: npt.NDArray[np.float32], findings: Findings) -> None:

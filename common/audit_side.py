@@ -2,9 +2,10 @@
 
 A side row stands k moves off the game, k odd (training-data.md 5.5); these moves are read from its own history planes,
 which show five at most and hide the pass that ends a phase. A row of k >= 3 continues the line of a row of k - 2 by two
-moves, so the lines of deeper rows are found by those of the others. Every side row is derived again like a main row;
-the game itself is played once for all of them, so the work grows with their number.
-Specification: vectors.md 7, training-data.md 3, 5.5.
+moves, so the lines of deeper rows are found by those of the others. Where a text has positions inside trees recorded
+(5.8), k may be any number up to five besides. Every side row is derived again like a main row; the game itself is
+played once for all of them, so the work grows with their number.
+Specification: vectors.md 7, training-data.md 3, 5.5, 5.8.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from common.rows import HISTORY_MOVES, GlobalInput, GlobalTarget, InputPlane, Po
 _G = GlobalTarget
 _CONTINUATION: Final = 2  # a reply and another forking move
 _SHOWN_DEPTHS: Final = range(1, HISTORY_MOVES + 1, _CONTINUATION)
+_INNER_DEPTHS: Final = range(1, HISTORY_MOVES + 1)
 MAX_SIDE_ROWS_PER_TURN: Final = 16
 """One and a third are expected at most, ten times as often where rows are scaled up (training-data.md 5.3, 5.5)."""
 _MAX_DEPTH: Final = 41
@@ -37,11 +39,16 @@ _MAX_CONTINUED: Final = 16
 _BLOCKS: Final = int(_G.SEARCH_SCORE + 1) // VALUE_SIZE
 
 
-def check_side_rows(game: AuditedGame, rows: Rows, findings: Findings, deadline: Deadline) -> None:
-    """Check the side rows of a game. Raises `OutOfTime`."""
+def check_side_rows(
+    game: AuditedGame, rows: Rows, findings: Findings, deadline: Deadline, most_inner: int | None = None
+) -> None:
+    """Check the side rows of a game. Raises `OutOfTime`.
+
+    ``most_inner`` of them may be of positions inside trees; None: there are no such ones.
+    """
     if rows.count == 0:
         return
-    most = MAX_SIDE_ROWS_PER_TURN * (game.replay.count - game.start_turn)
+    most = MAX_SIDE_ROWS_PER_TURN * (game.replay.count - game.start_turn) + (most_inner or 0)
     if not findings.expect(
         rows.count <= most, Reason.SIDE_ROWS, f"{rows.count} rows of side positions; at most {most} can stand beside it"
     ):
@@ -72,7 +79,8 @@ def check_side_rows(game: AuditedGame, rows: Rows, findings: Findings, deadline:
     findings.expect_rows(
         rows.policy_targets[:, PolicyTarget.REPLY] == 1, Reason.REPLY_POLICY, "a side position has a reply target"
     )
-    _Search(game, rows, findings).check(deadline)
+    depths = _SHOWN_DEPTHS if most_inner is None else _INNER_DEPTHS
+    _Search(game, rows, findings, depths).check(deadline)
 
 
 @dataclass(frozen=True)
@@ -91,13 +99,16 @@ class _Line:
 class _Search:
     """Finds for each side row the line that leads to it from the game, and compares all that follows from it."""
 
-    def __init__(self, game: AuditedGame, rows: Rows, findings: Findings) -> None:
+    def __init__(
+        self, game: AuditedGame, rows: Rows, findings: Findings, depths: Sequence[int] = _SHOWN_DEPTHS
+    ) -> None:
         self._game, self._points, self._rows, self._findings = game, game.points, rows, findings
+        self._depths = depths  # how far from the game a row stands whose moves since then it shows
         self._turns = rows.global_targets[:, _G.TURN].astype(np.int64)
         self._planes = rows.planes()
         self._lines: dict[int, dict[_Line, None]] = {}
         """Those of the rows so far by their turn, in the order in which they were found."""
-        branches = {int(turn) - depth for turn in self._turns for depth in _SHOWN_DEPTHS}
+        branches = {int(turn) - depth for turn in self._turns for depth in depths}
         last = len(self._points)
         self._branches = Branches(
             game.replay.start,
@@ -158,7 +169,7 @@ class _Search:
         row = self._rows.take(np.array([number]))
         shown = recent_moves(row)
         known = _shown_or_hidden(row, shown)
-        for depth in _SHOWN_DEPTHS:
+        for depth in self._depths:
             if depth <= len(known):
                 yield _Line(turn - depth, tuple(known[:depth][::-1]))
         if len(known) < _CONTINUATION:

@@ -46,6 +46,10 @@ _PRINTED_WIN_LOSS: Final = 0.0101  # two printed probabilities, each to 2 decima
 _PRINTED_WEIGHT: Final = 0.0051
 _SIDE_CHAIN: Final = 4.0 / 3.0  # side positions per one that is queued: each goes on with probability 1/4
 _DRAW_ROUNDING: Final = 1e-5
+_LONGEST_GAME_S: Final = 4 * 24 * 3600.0
+"""KataGo's client discards games that took longer (contribute-protocol.md 8)."""
+MOST_INNER_DEPTH: Final = 5
+"""Positions inside the tree of a turn lie so many moves from it at most (training-data.md 5.8)."""
 
 
 def _runner(config: Config) -> SelfplayParameters | MatchParameters:
@@ -88,6 +92,13 @@ def check_text(
     _check_origin(record, config, position, findings)
     _check_draws(draw_white_wins, config, findings)
     _check_visits(record, config, findings)
+    _check_seconds(record, config, findings)
+    changes = record.info is not None and record.info.new_networks
+    findings.expect(
+        not changes or (selfplay is not None and selfplay.switch_nets_mid_game),
+        Reason.NET_CHANGES,
+        "the network changed in mid-game, which the job's text does not allow",
+    )
     searched, limit = searched_moves(record) + int(record.resignation is not None), move_limit(config)
     findings.expect(
         searched <= limit, Reason.JOB_LENGTH, f"{searched} searched moves; the job's text stops a game after {limit}"
@@ -401,6 +412,32 @@ def _searches(record: GameRecord) -> Iterator[tuple[int, MoveValues]]:
         yield len(record.moves), record.resignation
 
 
+def _check_seconds(record: GameRecord, config: Config, findings: Findings) -> None:
+    """Times of the root comment: only where games go by a clock, and of sides that have searched.
+
+    How much a search may take is not asked: a slow machine has its first playouts whatever the clock says.
+    """
+    assert record.info is not None
+    if record.info.seconds is None:
+        return
+    searches = config.bots if isinstance(config, MatchConfig) else ()
+    findings.expect(
+        any(search.max_time < FOREVER for search in searches),
+        Reason.JOB_TIME,
+        "the record tells times, and the job's games do not go by the clock",
+    )
+    moves = record.moves[record.info.start_turn :]
+    searched = {move.colour for move in moves}
+    if record.resignation is not None:
+        searched.add(BLACK if (moves[-1].colour if moves else WHITE) == WHITE else WHITE)
+    for colour, name, seconds in zip((BLACK, WHITE), ("Black", "White"), record.info.seconds, strict=True):
+        findings.expect(
+            0.0 <= seconds <= _LONGEST_GAME_S and (seconds == 0.0 or colour in searched),
+            Reason.JOB_TIME,
+            f"{name} is said to have thought for {seconds:g} s",
+        )
+
+
 def _check_visits(record: GameRecord, config: Config, findings: Findings) -> None:
     info = record.info
     assert info is not None
@@ -488,6 +525,21 @@ def most_side_rows(turns: int, config: SelfplayConfig) -> int:
     return math.ceil(positions * max(1.0, options.scale_data_weight))
 
 
+def most_inner_rows(record: GameRecord, config: SelfplayConfig) -> int:
+    """The most rows of positions inside the trees of a record's turns.
+
+    At each depth, the visits of a turn are divided among so many positions as have enough of them.
+    """
+    options = config.selfplay
+    if options.record_tree_target_weight == 0.0:
+        return 0
+    assert options.record_tree_threshold is not None
+    positions = sum(
+        MOST_INNER_DEPTH * values.visits // options.record_tree_threshold for _, values in _searches(record)
+    )
+    return positions * math.ceil(options.record_tree_target_weight * options.scale_data_weight)
+
+
 def _row_weights(record: GameRecord, positions: Sequence[StartPosition]) -> list[float]:
     """What the rows of a game may weigh: as the position does at which it began, or a game that it goes on with."""
     assert record.info is not None
@@ -518,7 +570,7 @@ def check_row_weights(
         f"the weights of {turns} turns sum to {weights.sum():.2f}, the largest is {weights.max(initial=0.0):.2f}; "
         f"the job's text leads to at most {together:.2f} and {one:.2f}",
     )
-    most = most_side_rows(turns, config)
+    most = most_side_rows(turns, config) + most_inner_rows(record, config)
     findings.expect(
         side_rows <= most,
         Reason.SIDE_ROWS,

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-import llvmlite.binding as llvm
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.environment import lookup_environment
@@ -21,6 +20,7 @@ from numba.core.environment import lookup_environment
 # of numba's own, which are not all typed
 _Library: Final[Any] = JITCodeLibrary
 _Compiler: Final[Any] = Compiler
+_lookup_environment: Final[Any] = lookup_environment
 
 _USED: Final = (
     "_codegen",
@@ -47,6 +47,8 @@ class Part(NamedTuple):
 class KernelLibrary(_Library):  # type: ignore[misc]
     """The code of one kernel, without that of the kernels that it calls."""
 
+    _shared_module: Any
+
     @property
     def has_dynamic_globals(self) -> bool:
         """Whether it holds an address in this process, so that it cannot be kept."""
@@ -59,7 +61,7 @@ class KernelLibrary(_Library):  # type: ignore[misc]
             shown = self._final_module.clone()
             for function in shown.functions:
                 if _is_own(function):
-                    function.linkage = llvm.Linkage.available_externally
+                    function.linkage = "available_externally"
             self._shared_module = shown
         return self._shared_module
 
@@ -91,9 +93,10 @@ def parts_below(library: Any) -> list[Part]:
 def load(parts: Iterable[Part], target_context: Any) -> None:
     """Make code ready for callers, callees before callers."""
     codegen = target_context.codegen()
+    nothing = KernelLibrary(codegen, "nothing")._final_module.as_bitcode()  # to inline: it is only called
     for part in parts:
         if part.symbol not in _loaded:
-            codegen.unserialize_library((part.symbol, "object", (part.code, _nothing())))
+            codegen.unserialize_library((part.symbol, "object", (part.code, nothing)))
             for environment in part.environments:
                 codegen.set_env(environment.env_name, environment)
             _loaded[part.symbol] = part
@@ -126,18 +129,12 @@ def _with_own(library: Any) -> dict[str, Part]:
 
 def _is_own(function: Any) -> bool:
     """Whether a function of a library is the kernel itself; others are numba's helpers, of which each has its copy."""
-    return function.linkage == llvm.Linkage.external and not function.is_declaration
+    return bool(function.linkage.name == "external" and not function.is_declaration)
 
 
 def _environments(module: Any) -> Iterable[Any]:
     for variable in module.global_variables:
         if variable.name.startswith(_ENVIRONMENT):
-            environment = lookup_environment(variable.name)
+            environment = _lookup_environment(variable.name)
             if environment is not None and environment.can_cache():
                 yield environment
-
-
-def _nothing() -> bytes:
-    """What can be inlined of a part: it is only called."""
-    bitcode: bytes = llvm.parse_assembly("").as_bitcode()
-    return bitcode

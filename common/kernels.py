@@ -31,6 +31,7 @@ _Parts: Final[Any] = CompileResultCacheImpl
 _Files: Final[Any] = FunctionCache
 _Compiled: Final[Any] = CPUDispatcher
 _compiler: Final[Any] = numba.njit
+_types: Final[Any] = types
 
 
 def njit(*, cache: bool, nogil: bool = False) -> Callable[[_Function], _Function]:
@@ -70,10 +71,10 @@ class _Inner(_Compiled):  # type: ignore[misc]
 
 
 def _wide(kind: Any) -> Any:
-    kind = types.unliteral(kind)
-    return (
-        types.intp if isinstance(kind, types.Integer) and kind.signed and kind.bitwidth < types.intp.bitwidth else kind
-    )
+    """The type that stands for one and its narrower ones: kernels compute in int64 whatever they are given."""
+    kind = _types.unliteral(kind)
+    is_narrow = isinstance(kind, _types.Integer) and kind.signed and kind.bitwidth < _types.intp.bitwidth
+    return _types.intp if is_narrow else kind
 
 
 class _Kernel(_Compiled):  # type: ignore[misc]

@@ -13,7 +13,19 @@ from typing import Annotated, Any, Final, get_args, get_type_hints
 
 from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.go.rules import MAX_KOMI, Ko, Scoring, Tax
-from common.parameter_kinds import BOOLEAN, COLOUR, SIZE_PAIR, Key, half_points, integer, member, number, several
+from common.parameter_kinds import (
+    BOOLEAN,
+    BOT_PAIR,
+    COLOUR,
+    SIZE_PAIR,
+    TEXT,
+    Key,
+    half_points,
+    integer,
+    member,
+    number,
+    several,
+)
 
 UNLIMITED: Final = 2**50
 FOREVER: Final = 1e20
@@ -273,6 +285,11 @@ class SelfplayParameters(GameRunnerParameters):
     reanalyze_value_surprise_weight: Annotated[float | None, Key("reanalyzeValueSurpriseWeight", number(0, 100))] = None
     reanalyze_surprise_exponent: Annotated[float | None, Key("reanalyzeSurpriseExponent", number(0, 10))] = None
     reanalyze_use_outcome_targets: Annotated[bool | None, Key("reanalyzeUseOutcomeTargets", BOOLEAN)] = None
+    # -- nets --
+    switch_nets_mid_game: Annotated[bool, Key("switchNetsMidGame", BOOLEAN)] = False
+    # -- ours alone: rows of positions inside the trees of turns; None only where the weight is 0 --
+    record_tree_threshold: Annotated[int | None, Key("recordTreeThreshold", integer(1, 10**7))] = None  # visits
+    record_tree_target_weight: Annotated[float, Key("recordTreeTargetWeight", _PROBABILITY)] = 0.0
     # ours alone: how many moves of each search its record tells
     sgf_top_moves: Annotated[int, Key("sgfTopMoves", integer(0, 50))] = 0
 
@@ -311,6 +328,29 @@ class MatchParameters(GameRunnerParameters):
     def has_dynamic_self_komi(self) -> bool:
         """Whether players search under another komi than the game's."""
         return self.dynamic_self_komi_bonus_min != 0.0 or self.dynamic_self_komi_bonus_max != 0.0
+
+
+MAX_BOTS: Final = 1024
+_BOTS: Final = several(integer(0, MAX_BOTS - 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairingParameters:
+    """Who of the bots of a match plays whom (selfplay.md 9)."""
+
+    num_bots: Annotated[int, Key("numBots", integer(1, MAX_BOTS))] = 1
+    include_bots: Annotated[tuple[int, ...], Key("includeBots", _BOTS)] = ()  # none: all
+    secondary_bots: Annotated[tuple[int, ...], Key("secondaryBots", _BOTS)] = ()  # do not play each other
+    extra_pairs: Annotated[tuple[tuple[int, int], ...], Key("extraPairs", several(BOT_PAIR))] = ()
+    extra_pairs_are_one_sided: Annotated[bool, Key("extraPairsAreOneSidedBW", BOOLEAN)] = False  # Black is named first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BotParameters:
+    """Who one bot of a match is."""
+
+    name: Annotated[str | None, Key("botName", TEXT)] = None
+    model: Annotated[str | None, Key("nnModelFile", TEXT)] = None  # file of its net
 
 
 def keys_of(parameters: type[Any]) -> dict[str, Key]:

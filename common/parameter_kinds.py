@@ -133,15 +133,22 @@ def _read_colour(text: str) -> int:
 COLOUR: Final = Kind(_read_colour, lambda value: "WHITE" if value == WHITE else "BLACK")
 
 
-def _read_size(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d{1,2})-(\d{1,2})", text)
-    if not found:
-        raise ValueError(f"{text!r} is not a size such as 9-13")
-    return int(found[1]), int(found[2])
+def _pair(what: str) -> Kind:
+    """Two whole numbers with a dash between; ``what`` ends the sentence about others."""
+
+    def read(text: str) -> tuple[int, int]:
+        found = re.fullmatch(r"(\d{1,4})-(\d{1,4})", text)
+        if not found:
+            raise ValueError(f"{text!r} is not {what}")
+        return int(found[1]), int(found[2])
+
+    return Kind(read, lambda value: f"{value[0]}-{value[1]}")
 
 
-SIZE_PAIR: Final = Kind(_read_size, lambda value: f"{value[0]}-{value[1]}")
+SIZE_PAIR: Final = _pair("a size such as 9-13")
 """Width and height of a board."""
+BOT_PAIR: Final = _pair("a pair of bots such as 0-2")
+"""Two bots of a match by their indices."""
 
 
 def several(element: Kind) -> Kind:

@@ -22,26 +22,30 @@ from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.go.rules import Scoring
 from common.parameter_classes import (
     FOREVER,
+    BotParameters,
     GameInitParameters,
     MatchParameters,
+    PairingParameters,
     RowFileParameters,
     SearchParameters,
     SelfplayParameters,
     ThinkingParameters,
     keys_of,
 )
-from common.parameter_kinds import Key, integer, number_text
+from common.parameter_kinds import Key, number_text
 
 __all__ = [
     "CONFIGS",
     "IS_MISSING",
     "PASSED_OVER",
     "PLAYABLE",
+    "BotParameters",
     "ConfigError",
     "EngineConfig",
     "GameInitParameters",
     "MatchConfig",
     "MatchParameters",
+    "PairingParameters",
     "RowFileParameters",
     "SearchParameters",
     "SelfplayConfig",
@@ -53,6 +57,7 @@ __all__ = [
     "default_text",
     "engine_entries",
     "keys_of",
+    "parse_bots",
     "parse_match",
     "parse_row_files",
     "parse_selfplay",
@@ -120,11 +125,12 @@ PASSED_OVER: Final[Mapping[str, str]] = {
         "how a program uses its devices and memory is its volunteer's business"
     ),
     r"num(?:Games|GameThreads)\w*|log\w*|homeDataDir": "how many games run, and what is logged, is the command's",
-    r"botName|nnModelFile|numBots|includeBots|secondaryBots|extraPairs\w*": "who plays is the command's",
+    r"(?:botName|nnModelFile)\d*|numBots|includeBots|secondaryBots|extraPairs\w*": (
+        "who plays is the command's; `client match` reads them"
+    ),
     r"dataBoardLen|inputsVersion": "the run says them beside the text",
     r"maxDataQueueSize": "rows wait for nobody",
     r"maxRowsPerTrainFile|firstFileRandMinProp": "files of rows are the command's; for a server, games are sent",
-    r"switchNetsMidGame": "a game is played by the nets of its job to its end",
     r"nodeTableShardsPowerOfTwo": "a tree is searched by one thread, and its table is whole",
     r"startPoses(?:LoadProb|SgfExcludes|TurnWeightLambda)": "of start positions from files, which no text may name",
 }
@@ -220,6 +226,21 @@ def parse_match(
     return MatchConfig(bots=played, init=init, match=match, warnings=reader.warnings())
 
 
+def parse_bots(
+    text: str, *, overrides: str = "", least: int = 2
+) -> tuple[PairingParameters, tuple[BotParameters, ...]]:
+    """Who the bots of a match are, and who plays whom: as many as the text says, ``least`` at least.
+
+    Arguments and errors otherwise as for `parse_selfplay`.
+    """
+    reader = _Reader(config_text.parse(text) | config_text.parse_overrides(overrides))
+    pairing = reader.read(PairingParameters)
+    reader.finish()
+    assert pairing is not None
+    bots = [reader.read(BotParameters, bot=bot) for bot in range(max(least, pairing.num_bots))]
+    return pairing, tuple(bot for bot in bots if bot is not None)
+
+
 def parse_row_files(text: str) -> RowFileParameters:
     """What a text says of the files of rows that its games are written into; `ConfigError` as `parse_selfplay`."""
     reader = _Reader(config_text.parse(text))
@@ -271,13 +292,14 @@ def base_text(kind: TextKind) -> str:
     return (CONFIGS / f"{kind}.cfg").read_text(encoding="utf-8")
 
 
-def completed(kind: TextKind, text: str, base: str | None = None) -> tuple[str, int]:
+def completed(kind: TextKind, text: str, base: str | None = None, num_bots: int = 2) -> tuple[str, int]:
     """``text`` itself if it has every key that must be given, else ``base`` with the values of ``text`` over it.
 
     Args:
         kind: which keys there are.
         text: a whole text, or one that only gives what it changes.
         base: what is changed (default: `base_text`).
+        num_bots: how many bots a match may have.
 
     Returns:
         The whole text, and how many values come from ``base`` (0 if ``text`` is whole).
@@ -288,7 +310,7 @@ def completed(kind: TextKind, text: str, base: str | None = None) -> tuple[str, 
     """
     base = base if base is not None else base_text(kind)
     reader = _Reader(config_text.parse(text))
-    searches = [reader.read(SearchParameters, bot=bot) for bot in range(1 if kind == "selfplay" else 2)]
+    searches = [reader.read(SearchParameters, bot=bot) for bot in range(1 if kind == "selfplay" else num_bots)]
     others = (GameInitParameters, SelfplayParameters if kind == "selfplay" else MatchParameters)
     for group in others:
         reader.read(group)
@@ -395,7 +417,7 @@ class _Reader:
         entry = self.entries.get("numBots")
         self._used.add("numBots")
         if entry is not None:
-            value = self._read_value(Key("numBots", integer(1, 1024)), entry)
+            value = self._read_value(keys_of(PairingParameters)["num_bots"], entry)
             if value is not None and value > most:
                 self.problems.append(f"{entry.place}: numBots = {value}: at most {most} can play here")
 
@@ -479,6 +501,8 @@ def _selfplay_problems(search: SearchParameters, selfplay: SelfplayParameters) -
         for field, key in keys_of(SelfplayParameters).items():
             if field.startswith("reanalyze_") and getattr(selfplay, field) is None:
                 problems.append(f"useReanalyze = true needs it: {key.name} {IS_MISSING}")
+    if selfplay.record_tree_target_weight > 0 and selfplay.record_tree_threshold is None:
+        problems.append(f"recordTreeTargetWeight above 0 needs it: recordTreeThreshold {IS_MISSING}")
     if selfplay.policy_surprise_data_weight + selfplay.value_surprise_data_weight > 1:
         problems.append("policySurpriseDataWeight and valueSurpriseDataWeight together are more than 1")
     for name, most in (

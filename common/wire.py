@@ -12,6 +12,7 @@ the protocol. A message that does not hold is a `MessageError` whose text names 
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from datetime import UTC, datetime
@@ -109,6 +110,8 @@ MAX_FORM_JSON_BYTES: Final = 4096
 MIN_DATA_BOARD_LENGTH: Final = 3
 MAX_GAME_LENGTH: Final = 50_000
 MAX_ROWS: Final = 10_000
+MAX_NET_CHANGES: Final = 16
+"""Most changes of the network in one game."""
 MAX_SEARCH_THREADS: Final = 16_384
 MAX_NOTICE_LENGTH: Final = 1000
 MAX_LEASE_SECONDS: Final = 30 * 24 * 3600
@@ -575,11 +578,39 @@ class GameUpload(FormMessage):
         return self
 
 
+class NetChange(JsonMessage):
+    """A game of self-play went on with another network of its run."""
+
+    turn: Annotated[StrictInt, Field(ge=1, le=MAX_GAME_LENGTH)]
+    """Of the record: its search is the first one by that network."""
+    network: _Url
+
+
 class TrainingGameUpload(GameUpload):
     """Text fields of ``POST /api/games/training/``; files ``sgf_file`` and ``training_data_file`` travel with it."""
 
+    left_out_if_none: ClassVar[frozenset[str]] = GameUpload.left_out_if_none | {"net_changes"}
+
     num_training_rows: Annotated[FormInteger, Field(ge=1, le=MAX_ROWS)]
     """Rows in the npz file; a game without rows is not uploaded."""
+    net_changes: Annotated[
+        Annotated[tuple[NetChange, ...], Field(min_length=1, max_length=MAX_NET_CHANGES)] | None,
+        BeforeValidator(json_text(MAX_NET_CHANGES * MAX_URL_LENGTH)),
+        BeforeValidator(absent_if_empty),
+    ] = None
+    """Ours: the changes of the network in mid-game, by ascending turns; ``black_network`` and ``white_network`` are the
+    one by which the game began."""
+
+    @model_validator(mode="after")
+    def _changes_in_order(self) -> Self:
+        turns = [change.turn for change in self.net_changes or ()]
+        if any(before >= after for before, after in itertools.pairwise(turns)):
+            raise ValueError("net_changes: their turns ascend")
+        if turns and turns[-1] > self.game_length:
+            raise ValueError("net_changes: a turn lies beyond the end of the game")
+        if turns and self.job_id is None:
+            raise ValueError("net_changes: only the games of a job that has a name change their network")
+        return self
 
 
 class NetworkUpload(FormMessage):

@@ -109,13 +109,18 @@ class FormMessage(_Message):
 
 
 def _form_text(value: object) -> str:
-    """Spelling of one field; floats as C++ streams print them: six digits, no trailing zeros."""
+    """Spelling of one field, which may be a message or some of them.
+
+    Floats are spelled as C++ streams print them: six digits, no trailing zeros.
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, JsonMessage):
         return json.dumps(value.to_object(), sort_keys=True, separators=(",", ":"))
+    if isinstance(value, tuple):
+        return json.dumps([each.to_object() for each in value], sort_keys=True, separators=(",", ":"))
     return "" if value is None else str(value)
 
 

@@ -190,12 +190,21 @@ def form_schema(form: type[FormMessage], *files: str) -> dict[str, Any]:
     """JSON schema of a multipart form: the fields of ``form`` and the named files."""
     schema = form.model_json_schema(mode="validation")
     definitions = schema.pop("$defs", {})
-    for name, field in schema["properties"].items():
-        reference = field.pop("$ref", "").rpartition("/")[2]
-        schema["properties"][name] = field | definitions.get(reference, {})
+    schema["properties"] = _resolved(schema["properties"], definitions)
     schema["properties"] |= {name: {"type": "string", "format": "binary"} for name in files}
     schema["required"] = [*schema.get("required", []), *files]
     return schema
+
+
+def _resolved(part: Any, definitions: dict[str, Any]) -> Any:
+    """A part of a schema in which every reference is replaced by what it means."""
+    if isinstance(part, list):
+        return [_resolved(each, definitions) for each in part]
+    if not isinstance(part, dict):
+        return part
+    here = {key: _resolved(value, definitions) for key, value in part.items() if key != "$ref"}
+    meant = definitions.get(str(part.get("$ref", "")).rpartition("/")[2])
+    return here | _resolved(meant, definitions) if meant else here
 
 
 # ---------------------------------------------------------------------------------------------------------- addresses

@@ -56,8 +56,10 @@ def cache_settings(options: argparse.Namespace) -> CacheSettings:
     return CacheSettings(CacheForm[options.cache_by.upper()], options.cache_mib << 20)
 
 
-def config_of(path: Path, kind: TextKind) -> str:
+def config_of(path: Path, kind: TextKind, num_bots: int = 2) -> str:
     """The whole configuration that the file of ``--config`` means; a line says so if it gives only changes.
+
+    A match may be one of ``num_bots`` bots.
 
     Raises:
         ConfigError: with the file's name.
@@ -65,7 +67,7 @@ def config_of(path: Path, kind: TextKind) -> str:
     """
     given = read_text(path)
     with explained(path):
-        text, from_base = completed(kind, given)
+        text, from_base = completed(kind, given, num_bots=num_bots)
     if from_base:
         say(f"{path} gives what differs from {kind}.cfg, which comes with Tengen: {from_base} values are taken from it")
     return text

@@ -1,7 +1,8 @@
-"""``python -m client match``: games between two networks, one network under two settings, or a network and a program.
+"""``python -m client match``: games between networks, one network under several settings, or a network and a program.
 
-Colours alternate over openings that both players begin, on all devices and cores, until the games are played or a
-sequential test has decided. Every game is on disk when it is over; the same command goes on where it was stopped.
+Two players or more; who meets whom is said as in the texts of KataGo's matches. Colours alternate over openings that
+all players of a round begin, on all devices and cores, until the games are played or, of two players, a sequential test
+has decided. Every game is on disk when it is over; the same command goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -10,31 +11,32 @@ import argparse
 import hashlib
 import re
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from client.commands.local import add_cache, add_streams, cache_settings, config_of, explained, say
+from client.commands.local import add_cache, add_streams, cache_settings, explained
+from client.commands.match_players import entrants_of
+from client.commands.match_progress import Progress
 from client.devices import DeviceError, Stream, gpu_count, plan_streams
 from client.games.kinds import MATCH
 from client.matches.ledger import Ledger, LedgerError, MatchResult
 from client.matches.openings import Given, Openings, read_openings
 from client.matches.players import PlayerError
-from client.matches.score import Score, SequentialTest
+from client.matches.schedule import TWO_PLAYERS
+from client.matches.score import SequentialTest
 from client.matches.workers import MatchSetup, MatchWorkers
-from client.networks import RANDOM_MODEL, Network, network_of
+from client.networks import RANDOM_MODEL, Network
 from client.stopping import StopSignals
 from common.arguments import positive, seed, whole
 from common.config_text import ConfigError
 from common.files import LockedError, lock, sum_of
 from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.go.rules import MAX_KOMI, Rules, Scoring
-from common.parameters import MatchConfig, base_text, parse_match
+from common.parameters import MatchConfig, SearchParameters, parse_match
 from common.precision import Precision
 from common.text_files import TextError
 
-REPORT_EVERY_S: Final = 10.0
 TREE_MEMORY: Final = 2e9
 """Bytes for the trees of a player in a process."""
 
@@ -52,13 +54,18 @@ def _add_players(parser: argparse.ArgumentParser) -> None:
     who.add_argument(
         "--models",
         nargs="+",
-        required=True,
+        default=[],
         metavar="A",
-        help=f"network files, {RANDOM_MODEL} for one without knowledge: two; the same one twice if settings differ; "
-        "or one with --program",
+        help=f"network files, {RANDOM_MODEL} for one without knowledge: one for each player; the same one again if "
+        "settings differ, or one for all bots of the text (default: its nnModelFile0, nnModelFile1, …)",
     )
     who.add_argument(
-        "--program", metavar="COMMAND", help="another program that speaks GTP, in one word; the second player"
+        "--against-first",
+        action="store_true",
+        help="all others play the first player alone, as if they were secondaryBots (default: all play all)",
+    )
+    who.add_argument(
+        "--program", metavar="COMMAND", help="another program that speaks GTP, in one word; the last player"
     )
     who.add_argument(
         "--use-fp16",
@@ -68,9 +75,11 @@ def _add_players(parser: argparse.ArgumentParser) -> None:
         default=[Precision.FASTEST],
         metavar="P",
         help="false: compute in float32; true: in 16 bits even if that is slow; auto (the default): as is faster; "
-        "two words if the players differ",
+        "as many words as there are networks if they differ",
     )
-    who.add_argument("--names", nargs=2, metavar=("A", "B"), help="of the players in records")
+    who.add_argument(
+        "--names", nargs="+", metavar="A", help="of all players in records (default: botName0, … of the text, or nets)"
+    )
 
 
 def _add_games(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +88,8 @@ def _add_games(parser: argparse.ArgumentParser) -> None:
         "--config",
         type=Path,
         metavar="FILE",
-        help="configuration text, or what it changes in ours (gating.cfg); maxVisits1 is the second player's maxVisits",
+        help="configuration text, or what it changes in ours (gating.cfg); maxVisits1 is the second player's maxVisits;"
+        " numBots, botName0, nnModelFile0, includeBots, secondaryBots, extraPairs as KataGo's matches have them",
     )
     how.add_argument(
         "--override", action="append", default=[], metavar="K=V,…", help="values put over the text; may be repeated"
@@ -96,14 +106,14 @@ def _add_games(parser: argparse.ArgumentParser) -> None:
         type=whole(0, 1000),
         default=0,
         metavar="N",
-        help="moves that both games of a pair begin with, drawn from the first network's policy (default 0)",
+        help="moves that all games of a round begin with, drawn from the first network's policy (default 0)",
     )
     how.add_argument("--games", type=positive, required=True, metavar="N", help="most games")
     how.add_argument(
         "--sprt",
         type=_test,
         metavar="ELO0,ELO1",
-        help="stop once one of two Elo differences is accepted, with 5 %% chance of either error",
+        help="stop once one of two Elo differences is accepted, with 5 %% chance of either error (two players)",
     )
     how.add_argument("--seed", type=seed, default=0, metavar="S", help="of all that is drawn (default 0)")
     how.add_argument(
@@ -177,11 +187,10 @@ def _run(options: argparse.Namespace) -> int:
 def _play(options: argparse.Namespace, setup: MatchSetup, streams: list[Stream]) -> int:
     """Play what is left of the match in the folder, which nobody else writes to meanwhile."""
     ledger = Ledger(options.output, _description(options, setup))
-    progress = _Progress(setup.names, options.sprt)
+    progress = Progress.of(setup, options.sprt)
     for result in ledger.results:
         progress.add(result)
-    if progress.score.games:
-        say(f"{options.output} has {progress.score.games} games already: {progress.score.describe()}")
+    progress.report_what_is_there(options.output)
     played = {result.number for result in ledger.results}
     numbers = _numbers(played, options.games)
 
@@ -208,44 +217,42 @@ def setup_of(options: argparse.Namespace) -> MatchSetup:
     Raises:
         ConfigError, OpeningError, OSError, TextError, ValueError: what cannot be played, and why.
     """
-    networks = [network_of(model) for model in options.models]
-    if len(networks) != (1 if options.program else 2):
-        raise ValueError("give two networks by --models, or one with --program")
-    text = config_of(options.config, MATCH.text) if options.config else base_text(MATCH.text)
+    entrants = entrants_of(options)
     with explained(options.config or Path(f"{MATCH.text}.cfg")):
-        config = parse_match(text, overrides=",".join(options.override))
+        config = parse_match(entrants.text, overrides=",".join(options.override), num_bots=entrants.count)
         _check_beginnings(config)
+    networks = entrants.networks
     if len(options.use_fp16) > len(networks):
         raise ValueError("--use-fp16 takes one word for each network of --models")
-    precisions = options.use_fp16[0], options.use_fp16[-1]
-    are_set_alike = config.bots[0] == config.bots[1] and precisions[0] is precisions[1]
-    if len(networks) == 2 and networks[0] == networks[1] and are_set_alike:
-        raise ValueError("both players are alike: give two networks, or settings that differ, as in maxVisits1 = 200")
+    given_precisions = [*options.use_fp16, *options.use_fp16[-1:] * (len(networks) - len(options.use_fp16))]
+    _check_differences(list(zip(networks, config.bots, given_precisions, strict=False)))
     given = Given(options.size, options.rules, options.komi)
     records = read_openings(options.openings, options.opening_length, given) if options.openings else ()
     openings = Openings(config, given, records, options.seed)
     if options.program:
         _check_rules(openings, config)
     return MatchSetup(
-        first=networks[0],
-        second=networks[1] if len(networks) == 2 else None,
+        networks=networks,
         program=options.program,
-        names=tuple(options.names) if options.names else _names(networks, options.program),
+        names=entrants.names,
         config=config,
+        schedule=entrants.schedule,
         openings=openings,
         opening_moves=options.policy_moves,
         seed=options.seed,
-        precisions=precisions,
+        precisions=tuple(given_precisions),
         patience_s=float(options.patience),
-        memory=TREE_MEMORY,
+        memory=TREE_MEMORY * min(1.0, 2 / entrants.count),
         cache=cache_settings(options),
     )
 
 
-def _names(networks: list[Network], program: str | None) -> tuple[str, str]:
-    first = networks[0].name
-    second = networks[1].name if len(networks) == 2 else Path((program or "").split()[0]).name
-    return (first, second) if first != second else (f"{first}-A", f"{second}-B")
+def _check_differences(players: Sequence[tuple[Network, SearchParameters, Precision]]) -> None:
+    """Refuse two networks that are one, computed alike and set alike."""
+    for number, player in enumerate(players):
+        if player in players[:number]:
+            who = "both players" if len(players) == 2 else f"players {players.index(player)} and {number}"
+            raise ValueError(f"{who} are alike: give two networks, or settings that differ, as in maxVisits1 = 200")
 
 
 def _check_beginnings(config: MatchConfig) -> None:
@@ -277,11 +284,12 @@ def _numbers(played: set[int], games: int) -> Iterator[int]:
 
 def _description(options: argparse.Namespace, setup: MatchSetup) -> dict[str, Any]:
     """What makes a match this one and no other; its number of games and where it is played do not."""
-    networks = [setup.first] if setup.second is None else [setup.first, setup.second]
+    is_plain = setup.schedule == TWO_PLAYERS
     return {
         "players": list(setup.names),
-        "networks": [RANDOM_MODEL if each.path is None else sum_of(each.path)[0] for each in networks],
+        "networks": [RANDOM_MODEL if each.path is None else sum_of(each.path)[0] for each in setup.networks],
         "program": setup.program,
+        "pairs": None if is_plain else [list(meeting) for meeting in setup.schedule.meetings],
         "config": setup.config.to_text().splitlines(),
         "size": options.size,
         "rules": None if options.rules is None else options.rules.to_json(komi=False),
@@ -289,53 +297,6 @@ def _description(options: argparse.Namespace, setup: MatchSetup) -> dict[str, An
         "openings": hashlib.sha256(repr(setup.openings.records).encode()).hexdigest() if options.openings else None,
         "policy_moves": setup.opening_moves,
         "seed": setup.seed,
-        "precision": " ".join(dict.fromkeys(setup.precisions)),
+        "precision": " ".join(setup.precisions if len(set(setup.precisions)) > 1 else setup.precisions[:1]),
         "cache_by": options.cache_by,
     }
-
-
-class _Progress:
-    """The score so far, said now and then."""
-
-    def __init__(self, names: tuple[str, str], test: SequentialTest | None) -> None:
-        self.score = Score()
-        self._as_black = Score()
-        self._names, self._test = names, test
-        self._seconds = [0.0, 0.0]
-        self._moves = 0
-        self._said = time.monotonic()
-
-    @property
-    def is_decided(self) -> bool:
-        """The test has."""
-        return self._test is not None and self._test.verdict(self.score) is not None
-
-    def add(self, result: MatchResult) -> None:
-        """Count a game."""
-        self.score.add(result.number, result.points)
-        if result.first_is_black:
-            self._as_black.add(result.number, result.points)
-        self._moves += result.moves
-        self._seconds = [before + now for before, now in zip(self._seconds, result.seconds, strict=True)]
-
-    def report_now_and_then(self) -> None:
-        """A line, unless there was one just before."""
-        if time.monotonic() - self._said >= REPORT_EVERY_S:
-            self._said = time.monotonic()
-            say(f"{self.score.games} games: {self.score.describe()}")
-
-    def report(self) -> None:
-        """All there is to say."""
-        if not self.score.games:
-            return
-        first, second = self._names
-        say(f"{first} against {second}, {self.score.games} games: {self.score.describe()}")
-        if self._as_black.games:
-            say(f"of these with Black: {self._as_black.describe()}")
-        thought = ", ".join(
-            f"{name} {seconds / max(self._moves / 2, 1):.3f} s"
-            for name, seconds in zip(self._names, self._seconds, strict=True)
-        )
-        say(f"{self._moves / self.score.games:.1f} moves a game; time per move: {thought}")
-        if self._test is not None:
-            say(self._test.describe(self.score))

@@ -61,6 +61,7 @@ class Player:
 
     def __init__(self, pipe: Connection, stream: Stream, settings: ChildSettings) -> None:
         from client.contribute.activity import ActivityWatch
+        from client.contribute.newest_nets import NewestNets
         from client.games.fork_pools import WaitingForks
         from client.games.stream import StreamControl, StreamStats
 
@@ -76,6 +77,7 @@ class Player:
         self._control = StreamControl()
         self._stats = StreamStats()
         self._forks = WaitingForks()
+        self._nets = NewestNets()
         self._activity = ActivityWatch()
 
     def play(self) -> None:
@@ -94,6 +96,7 @@ class Player:
                 control=self._control,
                 stats=self._stats,
                 cache=replace(GAMES_CACHE, max_bytes=self._settings.cache_bytes),
+                newer=self._nets.newer,
             )
         finally:
             self._ended.set()
@@ -134,7 +137,8 @@ class Player:
 
         order = game.order
         assert isinstance(order, JobOrder)
-        self._forks.add(order.fork_key, game)
+        last = game.last_network
+        self._forks.add(replace(order, black=last, white=last).fork_key, game)
         if order.kind.gives_rows and game.rows is None:
             self.tell(Discarded("no turn of it became a row", fault=False))
             return
@@ -142,7 +146,7 @@ class Player:
         if fault:
             self.tell(Discarded(fault, fault=True))
             return
-        fields, files = upload_parts(game, order)
+        fields, files = upload_parts(game, order, self._nets.url)
         kind = order.kind.upload
         told = False
         while True:
@@ -183,6 +187,7 @@ class Player:
         from client.contribute.job_orders import orders_of
 
         if isinstance(message, Job):
+            self._nets.learn(message)
             self._orders.extend(orders_of(message))
             self._asked = False
         else:

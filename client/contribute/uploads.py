@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:  # slow to import, and the parent has no finished games
     from client.contribute.job_orders import JobOrder
     from client.games.orders import FinishedGame
     from client.games.starts import GivenStart
+    from client.networks import Network
     from common.audit import GameFacts
 
 
@@ -32,8 +34,13 @@ UPLOAD_KINDS: Final = {
 """By `client.games.kinds.GameKind.upload`, which the spool writes down with each game."""
 
 
-def upload_parts(game: FinishedGame, order: JobOrder) -> tuple[dict[str, str], dict[str, tuple[str, bytes]]]:
-    """Form fields and files of the upload of a finished game, which was played by ``order``."""
+def upload_parts(
+    game: FinishedGame, order: JobOrder, url: Callable[[Network], str]
+) -> tuple[dict[str, str], dict[str, tuple[str, bytes]]]:
+    """Form fields and files of the upload of a finished game, which was played by ``order``.
+
+    ``url`` gives the address of a network that came later.
+    """
     uid, job = game.facts.uid, order.job
     networks = networks_of(job.task)
     fields: dict[str, Any] = _fields_of(game.facts, game.order.start) | {
@@ -46,6 +53,8 @@ def upload_parts(game: FinishedGame, order: JobOrder) -> tuple[dict[str, str], d
         "fork": _fork_of(order.start),
     }
     files = {"sgf_file": (f"{uid}.sgf", game.sgf.encode())}
+    if game.net_changes:
+        fields["net_changes"] = [{"turn": change.turn, "network": url(change.network)} for change in game.net_changes]
     if game.rows is not None:
         fields["num_training_rows"] = game.rows.count
         files["training_data_file"] = (f"{uid}.npz", to_npz(game.rows))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from client.games.chance import Draw, chosen_turns, generator
 from client.games.game import Game
 from client.games.inquiries import Inquirer
+from client.games.inside_trees import recorded
 from client.games.played import PlayedGame
 from client.games.playing import Script
 from client.games.reanalysis import FoundTurn, draw_turns, reanalysis_of, search_again, with_replaced
@@ -96,8 +97,11 @@ class Afterwards:
         random = generator(self._seed, 0, Draw.ROWS)
         copies = derive.copies(weights, random)
         sides = yield from self._side_positions()
+        inside = self._inside_trees(sides)
+        side_weights = np.repeat([1.0, self.options.record_tree_target_weight], [len(sides), len(inside)])
+        sides += inside
         side_random = generator(self._seed, 0, Draw.SIDE_ROWS)
-        side_copies = derive.copies(np.full(len(sides), self.options.scale_data_weight), side_random)
+        side_copies = derive.copies(side_weights * self.options.scale_data_weight, side_random)
         may_have_lead = not end.is_no_result
         leads = yield from self._leads(values, (copies > 0) & may_have_lead)
         side_leads = yield from self._side_leads(sides, (side_copies > 0) & may_have_lead)
@@ -179,6 +183,13 @@ class Afterwards:
         )
         points = dict(zip(turns.tolist(), self.played.points[turns].tolist(), strict=True))
         return (yield from search_side_positions(search, points))
+
+    def _inside_trees(self, sides: list[SearchedLine]) -> list[SearchedLine]:
+        """Positions that the searches of turns have met; none on lines that leave the game as one of ``sides`` does."""
+        if not self.played.inside:
+            return []
+        taken = {(side.line.branch, side.line.moves[0]) for side in sides}
+        return list(recorded(self.played.inside, self._branches, taken, self.played.net_changes))
 
     def _leads(self, values: Floats, is_possible: Flags) -> Script[Floats]:
         """[T] leads of White where they are estimated, else NaN."""

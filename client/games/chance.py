@@ -46,6 +46,8 @@ class Draw(IntEnum):
     """Whether a turn's lead is estimated."""
     HAS_SIDE_LEAD = 13
     """The same of a side position; the turn is its number."""
+    NET = 14
+    """Whether a game looks for a newer network after a turn's move."""
     SEARCH = 16
     """And on: the seeds of searches, one stream for each `Purpose`."""
 

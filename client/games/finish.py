@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from client.games.afterwards import Recorded
-from client.games.orders import FinishedGame, GameOrder
+from client.games.orders import FinishedGame, GameOrder, NetChange
 from client.games.played import PlayedGame, PlayedTurns
 from client.games.recorder import root_values
 from common.audit import UNFINISHED, GameFacts
@@ -48,7 +48,7 @@ def finish_selfplay(order: GameOrder, recorded: Recorded, top_moves: int) -> Fin
         ]
     record = _record(order, played, replayed, comments, result)
     facts = _facts(order, record, result, recorded.rows, played)
-    return FinishedGame(order, facts, write(record), recorded.rows, result.leader)
+    return FinishedGame(order, facts, write(record), recorded.rows, result.leader, net_changes=played.net_changes)
 
 
 def _top_moves(children: npt.NDArray[np.void], most: int) -> tuple[TopMove, ...]:
@@ -141,7 +141,14 @@ def _start_info(played: PlayedGame) -> StartInfo:
         began_in_phase=start.phase,
         used_initial_position=provenance.used_initial_position,
         white_doublings=provenance.white_doublings or None,
+        new_networks=_named(played.net_changes),
+        seconds=(played.seconds[0], played.seconds[1]) if any(played.seconds) else None,
     )
+
+
+def _named(changes: Sequence[NetChange]) -> tuple[tuple[int, str], ...]:
+    """Turns and names of networks, as records and forms have them."""
+    return tuple((change.turn, change.network.name) for change in changes)
 
 
 def _move(colour: int, point: int, values: MoveValues | None, replayed: Replay, turn: int) -> Move:
@@ -179,4 +186,5 @@ def _facts(
         num_training_rows=0 if rows is None else rows.count,
         draw_white_wins=None if played is None else played.view.draw_white_wins,
         white_doublings=None if played is None else played.provenance.white_doublings,
+        net_changes=() if played is None else _named(played.net_changes),
     )

@@ -9,13 +9,14 @@ Knows the rules only through the kernels of `common.go`. Which move is played, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from client.games.chance import symmetry_salt
+from client.games.orders import NetChange
 from client.games.starts import PLAIN, Provenance
 from client.search.mirror import mirroring_player
 from common.go import play, scoring
@@ -25,6 +26,9 @@ from common.go.start import GameStart, PlayerView, Stone
 from common.go.state import HISTORY, STATE, History, State
 from common.kernels import njit
 from common.replay import MAX_TURNS
+
+if TYPE_CHECKING:
+    from client.games.inside_trees import InsideTree
 
 Game = np.void
 """One record of a `game_dtype`: ``games[slot]``."""
@@ -68,6 +72,11 @@ class Notes:
     start: GameStart
     view: PlayerView
     provenance: Provenance = PLAIN
+    net_changes: tuple[NetChange, ...] = ()
+    inside: list[InsideTree] = field(default_factory=list)
+    """Grows with each turn, where rows of it are wanted."""
+    seconds: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    """By seat: what its searches by the clock took so far."""
 
 
 class AliveScratch(NamedTuple):

@@ -42,6 +42,10 @@ class GameKind(Generic[_Config]):
     """Of the largest search of a game."""
     make_games: Callable[[_Config, Sequence[Evaluator], int], Games]
     """Room for so many games at once, with the evaluators of the networks that play in them."""
+    switches_nets: Callable[[_Config], bool]
+    """Whether a running game may go on with a newer network (`client.games.net_changes`)."""
+    inner_visits: Callable[[_Config], int]
+    """Positions inside a turn's tree with so many visits become rows (`client.games.inside_trees`); 0: none do."""
     audit: Callable[[FinishedGame], Findings]
     """What the server's audit will find."""
 
@@ -67,6 +71,15 @@ def _selfplay_games(config: SelfplayConfig, evaluators: Sequence[Evaluator], cap
 
     net = evaluators[0]
     return SelfplayGames(config, capacity, net.length, pass_alive_suicide=net.pass_alive_suicide)
+
+
+def _selfplay_switches_nets(config: SelfplayConfig) -> bool:
+    return config.selfplay.switch_nets_mid_game
+
+
+def _selfplay_inner_visits(config: SelfplayConfig) -> int:
+    options = config.selfplay
+    return (options.record_tree_threshold or 0) if options.record_tree_target_weight > 0 else 0
 
 
 def _audit_selfplay(game: FinishedGame) -> Findings:
@@ -97,6 +110,14 @@ def _match_games(config: MatchConfig, evaluators: Sequence[Evaluator], capacity:
     return MatchGames(config, capacity, evaluators[0].length)
 
 
+def _match_switches_nets(config: MatchConfig) -> bool:
+    return False
+
+
+def _match_inner_visits(config: MatchConfig) -> int:
+    return 0
+
+
 def _audit_match(game: FinishedGame) -> Findings:
     from common.audit import audit_rating_game
 
@@ -113,6 +134,8 @@ SELFPLAY: Final = GameKind(
     parse=_parse_selfplay,
     max_visits=_selfplay_visits,
     make_games=_selfplay_games,
+    switches_nets=_selfplay_switches_nets,
+    inner_visits=_selfplay_inner_visits,
     audit=_audit_selfplay,
 )
 MATCH: Final = GameKind(
@@ -125,6 +148,8 @@ MATCH: Final = GameKind(
     parse=_parse_match,
     max_visits=_match_visits,
     make_games=_match_games,
+    switches_nets=_match_switches_nets,
+    inner_visits=_match_inner_visits,
     audit=_audit_match,
 )
 KINDS: Final[tuple[GameKind[Any], ...]] = (SELFPLAY, MATCH)

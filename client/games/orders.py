@@ -38,6 +38,14 @@ class GameOrder:
         return (self.start,) if isinstance(self.start, StartPosition) else ()
 
 
+@dataclass(frozen=True, slots=True)
+class NetChange:
+    """A game went on with another network."""
+
+    turn: int  # of the record; its search is the first one by that network
+    network: Network
+
+
 @dataclass(frozen=True)
 class FinishedGame:
     """A game that came to its end."""
@@ -49,3 +57,9 @@ class FinishedGame:
     leader: str  # who won, or is ahead where the move limit stopped the game: B, W, 0 for a draw, - for none
     forks: tuple[Fork, ...] = ()  # games to be played besides, which go on from it (`client.games.fork_pools`)
     seki_forks: tuple[Fork, ...] = ()  # games of which some are to be played
+    net_changes: tuple[NetChange, ...] = ()  # by turn
+
+    @property
+    def last_network(self) -> Network:
+        """By which a game of self-play ended; its order names the one by which it began."""
+        return self.net_changes[-1].network if self.net_changes else self.order.black

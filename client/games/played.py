@@ -7,18 +7,23 @@ Specification: training-data.md 2, search.md 11.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from client.games.game import Game, Notes, hit_move_limit
+from client.games.orders import NetChange
 from client.games.starts import Provenance
 from client.search.turns import CHILD, FOUND, Turns
 from common.by_reference import by_reference
 from common.go.start import GameStart, PlayerView
 from common.kernels import njit
+
+if TYPE_CHECKING:
+    from client.games.inside_trees import InsideTree
 
 MIN_POLICY_TOP: Final = 10.0
 MAX_POLICY_TOP: Final = 30000.0
@@ -133,6 +138,10 @@ class PlayedTurns:
         """T"""
         return len(self.found)
 
+    def copy(self) -> PlayedTurns:
+        """The same in memory of its own."""
+        return PlayedTurns(**{name: array.copy() for name, array in vars(self).items()})
+
     def children_by_turn(self) -> list[npt.NDArray[np.void]]:
         """The children of each turn."""
         return np.split(self.children, self.first_children[1:-1]) if self.count else []
@@ -151,6 +160,19 @@ def turns_of(notes: TurnNotes, slot: int, count: int) -> PlayedTurns:
     )
 
 
+def put_turns(notes: TurnNotes, slot: int, turns: PlayedTurns) -> TurnNotes:
+    """``notes`` with what the searches of the game in ``slot`` have said, and room for its next turn."""
+    positions, count, end = notes.policies.shape[2], turns.count, len(turns.children)
+    while count >= notes.found.shape[1] or end + positions > notes.children.shape[1]:
+        notes = with_more_room(notes)
+    notes.found[slot, :count] = turns.found
+    notes.weights[slot, :count] = turns.weights
+    notes.policies[slot, :count] = turns.policies
+    notes.first_children[slot, : count + 1] = turns.first_children
+    notes.children[slot, :end] = turns.children
+    return notes
+
+
 @dataclass(frozen=True)
 class PlayedGame:
     """A game that is over, ready to be recorded."""
@@ -164,6 +186,9 @@ class PlayedGame:
     turns: PlayedTurns
     hash_words: tuple[int, int]
     hit_move_limit: bool
+    net_changes: tuple[NetChange, ...] = ()
+    inside: Sequence[InsideTree] = ()
+    seconds: Sequence[float] = (0.0, 0.0)  # that the searches by the clock of each seat took
 
 
 def played_game(game: Game, notes: Notes, turn_notes: TurnNotes, slot: int) -> PlayedGame:
@@ -180,4 +205,7 @@ def played_game(game: Game, notes: Notes, turn_notes: TurnNotes, slot: int) -> P
         turns=turns_of(turn_notes, slot, turn - first),
         hash_words=(low, high),
         hit_move_limit=bool(hit_move_limit(game)),
+        net_changes=notes.net_changes,
+        inside=notes.inside,
+        seconds=notes.seconds,
     )

@@ -14,12 +14,15 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from client.search.guidance import NO_GUIDANCE, Guidance
 from common.parameter_classes import UNLIMITED
 
 if TYPE_CHECKING:
+    from client.games.game import Notes
     from client.games.orders import FinishedGame, GameOrder
+    from client.games.played import TurnNotes
     from client.search.pool import SearchResult
     from client.search.turns import Slots, Turns
 
@@ -75,6 +78,11 @@ class Games(Protocol):
     slot alone.
     """
 
+    records: npt.NDArray[np.void]
+    """[slots] of a `client.games.game.game_dtype`."""
+    notes: dict[int, Notes]
+    """By slot, of the games that run."""
+    turn_notes: TurnNotes
     turns: Turns
     """By slot; ``orders`` are written by `go_on`, what was found is written before it is asked again.
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from client.games.net_changes import changes_after
 from client.games.played import PlayedGame
 from client.search.values import NO_RESULT as NO_RESULT_MEAN
 from client.search.values import SCORE_MEAN, WIN_LOSS
@@ -233,6 +234,9 @@ def _fill_facts(
     columns[:, GlobalTarget.BONUS_TO_COME] = bonuses_to_come(replayed, end, turns)
     columns[:, GlobalTarget.FINISHED_NORMALLY] = not game.hit_move_limit
     replaced = game.turns.replaced[written]
+    columns[:, GlobalTarget.NET_CHANGES_AFTER] = np.where(
+        replaced["is_replaced"], 0, changes_after(game.net_changes, turns)
+    )
     columns[:, GlobalTarget.REANALYSED] = replaced["is_replaced"]
     columns[:, GlobalTarget.CHEAP_POLICY_SURPRISE] = replaced["policy_surprise"]
     columns[:, GlobalTarget.CHEAP_VALUE_SURPRISE] = replaced["value_surprise"]
@@ -258,6 +262,7 @@ def fill_game_facts(columns: npt.NDArray[np.float32], game: PlayedGame) -> None:
     columns[:, GlobalTarget.ROW_WEIGHT] = game.provenance.training_weight
     columns[:, GlobalTarget.POLICY_WEIGHT] = 1.0
     columns[:, list(HASH_COLUMNS)] = hash_columns(*game.hash_words)
+    columns[:, GlobalTarget.NET_CHANGED] = bool(game.net_changes)
     columns[:, GlobalTarget.HIT_MOVE_LIMIT] = game.hit_move_limit
     columns[:, GlobalTarget.START_TURN] = game.first_turn
     columns[:, GlobalTarget.EXTRA_BLACK_MOVES] = game.provenance.extra_black

@@ -53,6 +53,7 @@ class SearchedLine:
     to_move: int
     position: SidePosition
     search: FoundTurn
+    later_nets: int = 0  # changes of the network after that search
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Training rows of the positions beside a game: one search each, and nothing of the game's further course.
 
-Specification: training-data.md 3, 4, 5.5.
+Specification: training-data.md 3, 4, 5.5, 5.8.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def make_side_rows(
     fill_leads(columns, leads, white)
     columns[:, GlobalTarget.OWN_KOMI] = [side.position.own_komi for side in searched]
     columns[:, GlobalTarget.AREA_LIKE_PHASE] = [side.position.is_area_like for side in searched]
+    columns[:, GlobalTarget.NET_CHANGES_AFTER] = [side.later_nets for side in searched]
     columns[:, GlobalTarget.TURN] = [side.line.turn for side in searched]
     of_row = np.repeat(np.arange(len(searched)), copies)
     repeated = rows.take(of_row)

@@ -1,17 +1,19 @@
 """Plays many games at once through one evaluator per network, one process, until told to stop.
 
 The stream owns the tables at which games run, and the evaluators, and nothing else: where orders come from, where
-finished games go and when to stop is the caller's business. Networks may change between games; an evaluator is
-kept as long as a game or the newest order needs it. Where the evaluators work by themselves (GPUs), the games are
-divided into groups, so that the trees of one are descended while the device evaluates for the other.
+finished games go and when to stop is the caller's business. Networks may change between games, and in the middle of
+one; an evaluator is kept as long as a game or the newest order needs it. Where the evaluators work by themselves
+(GPUs), the games are divided into groups, so that the trees of one are descended while the device evaluates for the
+other.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from client.games.net_changes import Newer, can_be_told
 from client.games.orders import FinishedGame, GameOrder
 from client.games.table import GAMES_CACHE, Table, networks_of
 from client.networks import Loader, Network
@@ -58,6 +60,7 @@ def play_stream(
     control: StreamControl,
     stats: StreamStats,
     cache: CacheSettings = GAMES_CACHE,
+    newer: Newer | None = None,
     idle_s: float = 0.05,
     until_empty: bool = False,
 ) -> None:
@@ -71,13 +74,14 @@ def play_stream(
         control: how to stop.
         stats: totals, changed in place.
         cache: of the evaluations of each network.
+        newer: says with which network a running game goes on, where its configuration allows that; None: with its own.
         idle_s: how long to wait before the source is asked again while no game is running.
         until_empty: return once the source gives None and no game is running, instead of waiting for more.
 
     Raises:
         ConfigError: an order's configuration can not be played.
     """
-    stream = _Stream(games, load, sink, stats, cache)
+    stream = _Stream(games, load, sink, stats, cache, newer)
     try:
         while not control.stop_now.is_set():
             may_start = not control.finish.is_set()
@@ -96,12 +100,15 @@ def play_stream(
 class _Stream:
     """The games that run, by table; see `play_stream`."""
 
-    def __init__(self, games: int, load: Loader, sink: Sink, stats: StreamStats, cache: CacheSettings) -> None:
+    def __init__(
+        self, games: int, load: Loader, sink: Sink, stats: StreamStats, cache: CacheSettings, newer: Newer | None
+    ) -> None:
         self._games = games
         self._load = load
         self._sink = sink
         self._stats = stats
         self._cache = cache
+        self._newer = newer
         self._evaluators: dict[_NetworkKey, Evaluator] = {}
         self._tables: list[Table] = []
 
@@ -125,6 +132,9 @@ class _Stream:
             made, found = table.take_evaluations()
             self._stats.evaluations += made
             self._stats.found += found
+        for leaving in [game for table in self._tables for game in table.take_leaving()]:
+            network = leaving.network
+            self._table_for(replace(leaving.order, black=network, white=network)).sit_on(leaving)
 
     def close(self) -> None:
         """Drop all games and give the evaluators back."""
@@ -153,10 +163,23 @@ class _Stream:
         evaluators = [self._evaluator(network, order.length) for network in networks_of(order)]
         lanes = min(self._games, max(evaluator.lanes for evaluator in evaluators))
         if len(fitting) < lanes:
-            table = Table(order, evaluators, -(-self._games // lanes), self._cache)
+            newer = None if self._newer is None else self._newer_network
+            table = Table(order, evaluators, -(-self._games // lanes), self._cache, newer)
             self._tables.append(table)
             return table
         return min(fitting, key=lambda table: table.games_running)
+
+    def _newer_network(self, order: GameOrder, network: Network) -> Network | None:
+        """With which network a game goes on that is played by ``network``; None: with that.
+
+        A game's idea of what is pass-alive is that of its first network, so that one with another idea does not do.
+        """
+        assert self._newer is not None
+        newer = self._newer(order, network)
+        if newer is None or not can_be_told(newer):
+            return None
+        before, after = (self._evaluator(each, order.length) for each in (network, newer))
+        return newer if before.pass_alive_suicide == after.pass_alive_suicide else None
 
     def _clear_away(self, order: GameOrder) -> None:
         """Drop tables without games, and evaluators that neither the others nor ``order`` need."""

@@ -14,7 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from client.games.inside_trees import keep_inside
 from client.games.kinds import GameKind
+from client.games.net_changes import Leaving, Newer, hand_over, looks_for_net, take_over
 from client.games.orders import FinishedGame, GameOrder
 from client.games.playing import CACHE_MIB, Script, SearchOrder
 from client.networks import Network
@@ -51,15 +53,24 @@ class Table:
         evaluators: of the networks of `networks_of`, in their order.
         slots: most games at once.
         cache: of each network's evaluations.
+        newer: says with which network a game goes on, where the configuration allows it; None: none ever does.
     """
 
     def __init__(
-        self, order: GameOrder, evaluators: Sequence[Evaluator], slots: int, cache: CacheSettings = GAMES_CACHE
+        self,
+        order: GameOrder,
+        evaluators: Sequence[Evaluator],
+        slots: int,
+        cache: CacheSettings = GAMES_CACHE,
+        newer: Newer | None = None,
     ) -> None:
         self.order = order
         self._key = _key_of(order)
         config = _parse(order.kind, order.config, order.length)
         self._games = order.kind.make_games(config, evaluators, slots)
+        self._newer = newer if order.kind.switches_nets(config) else None
+        self._leaving: list[Leaving] = []
+        self._inner_visits = order.kind.inner_visits(config)
         self._visits = visits = order.kind.max_visits(config, order)
         cache = replace(cache, max_entries=min(cache.max_entries, _ENTRIES_PER_VISIT * slots * visits))
         self._pools = {
@@ -70,6 +81,7 @@ class Table:
         """[slots, seats] whose searches each pool runs."""
         self._seated: dict[int, _Seated] = {}  # by slot
         self._deadlines: dict[int, float] = {}  # by slot, of time.monotonic, of running searches by the clock
+        self._began: dict[int, float] = {}  # the same: when they began
         self._free = list(range(slots))[::-1]
         self._evaluations = 0
         self._hits = 0  # of those that were told
@@ -87,14 +99,31 @@ class Table:
 
     def sit(self, order: GameOrder) -> FinishedGame | None:
         """Start a game; returns it if it is over at once."""
+        slot = self._seat(order, (order.black, order.white))
+        self._seated[slot].script = self._games.begin(slot, order)
+        return next(iter(self._run_script(slot, None)), None)
+
+    def sit_on(self, leaving: Leaving) -> None:
+        """Go on with a game from another table, by the network of this one."""
+        slot = self._seat(leaving.order, (leaving.network, leaving.network))
+        take_over(self._games, slot, leaving.carried)
+        self._begin_searches(np.array([slot], np.int32))
+
+    def take_leaving(self) -> list[Leaving]:
+        """Games that have left this table since the last call, to go on at another."""
+        leaving, self._leaving = self._leaving, []
+        return leaving
+
+    def _seat(self, order: GameOrder, networks: Sequence[Network]) -> int:
+        """A free slot, without trees, for a game of ``order`` in which ``networks`` play Black and White."""
         slot = self._free.pop()
         for pool in self._pools.values():
             pool.forget(slot)
-        pools = [self._pools[network] for network in (order.black, order.white)[: order.kind.seats]]
+        pools = [self._pools[network] for network in networks[: order.kind.seats]]
         for pool, seats in self._seats.items():
             seats[slot] = [each is pool for each in pools]
-        self._seated[slot] = _Seated(order, pools, self._games.begin(slot, order))
-        return next(iter(self._run_script(slot, None)), None)
+        self._seated[slot] = _Seated(order, pools, None)
+        return slot
 
     def round(self) -> list[FinishedGame]:
         """End the round of every pool and begin the next; returns the games that came to their end.
@@ -136,6 +165,9 @@ class Table:
         if at_turns:
             slots = np.array(at_turns, np.int32)
             pool.find(self._games.turns, slots)
+            self._add_times(at_turns)
+            for slot in at_turns if self._inner_visits else ():
+                keep_inside(self._games, pool, slot, self._inner_visits)
             finished += self._play_turns(slots)
         return finished
 
@@ -160,15 +192,36 @@ class Table:
 
     def _play_turns(self, slots: Slots) -> list[FinishedGame]:
         """Have turns played, and begin the searches that they order; returns the games that are over."""
-        turns, over = self._games.turns, self._games.go_on(slots)
-        for pool, seats in self._seats.items():
-            pool.begin(turns, slots, seats)
-        self._watch_time(slots)
+        over = self._games.go_on(slots)
+        if self._newer is not None:
+            slots = self._without_leaving(slots, over, self._newer)
+        self._begin_searches(slots)
         finished = []
         for slot in over:
             self._seated[slot].script = self._games.end(slot, self._seated[slot].order)
             finished += self._run_script(slot, None)
         return finished
+
+    def _without_leaving(self, slots: Slots, over: Sequence[int], newer: Newer) -> Slots:
+        """Those of ``slots`` whose games stay here; the others found a newer network, and go on elsewhere."""
+        stay = []
+        for slot in slots.tolist():
+            order, network = self._seated[slot].order, None
+            if slot not in over and looks_for_net(self._games, slot):
+                network = newer(order, self.order.black)
+            if network is None:
+                stay.append(slot)
+                continue
+            self._leaving.append(Leaving(order, network, hand_over(self._games, slot, network)))
+            del self._seated[slot]
+            self._free.append(slot)
+        return np.array(stay, np.int32)
+
+    def _begin_searches(self, slots: Slots) -> None:
+        """Begin the searches that the turns of ``slots`` order."""
+        for pool, seats in self._seats.items():
+            pool.begin(self._games.turns, slots, seats)
+        self._watch_time(slots)
 
     def _watch_time(self, slots: Slots) -> None:
         """Note until when the searches of ``slots`` may last, where they go by the clock."""
@@ -177,7 +230,16 @@ class Table:
             order = orders[slot]
             self._deadlines.pop(slot, None)
             if order["begins"] and order["seconds"] < FOREVER:
-                self._deadlines[slot] = time.monotonic() + float(order["seconds"])
+                self._began[slot] = time.monotonic()
+                self._deadlines[slot] = self._began[slot] + float(order["seconds"])
+
+    def _add_times(self, slots: Sequence[int]) -> None:
+        """Note how long the finished searches of ``slots`` took, where they went by the clock."""
+        now = time.monotonic()
+        for slot in slots if self._began else ():
+            began = self._began.pop(slot, None)
+            if began is not None:
+                self._games.notes[slot].seconds[int(self._games.turns.orders[slot]["seat"])] += now - began
 
 
 def ask_as_turn(turns: Turns, slot: int, search: SearchOrder) -> None:

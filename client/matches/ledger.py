@@ -33,13 +33,14 @@ class LedgerError(ValueError):
 class MatchResult:
     """A finished game."""
 
-    number: int  # games 2k and 2k + 1 share their opening, colours swapped
+    number: int  # says who plays, and from which opening (`client.matches.schedule`)
     first_is_black: bool
     points: float  # of the first player: 1, ½ or 0
     result: str  # as in the record: B+R, W+3.5, 0, Void, or stopped+ who was ahead
     moves: int
     seconds: tuple[float, float]  # that the first and the second player thought
     sgf: str  # one line
+    players: tuple[int, int] = (0, 1)  # of the match: the first and the second of this game
 
 
 class Ledger:
@@ -125,8 +126,9 @@ def _read_line(line: bytes, games: bytes, begin: int) -> tuple[MatchResult, int]
     end = int(fields.pop(_END))
     if not begin < end <= len(games):
         raise ValueError(f"its record is not in {_GAMES}")
-    first, second = fields.pop("seconds")
-    return MatchResult(**fields, seconds=(first, second), sgf=games[begin:end].decode().rstrip("\n")), end
+    (first, second), (one, other) = fields.pop("seconds"), fields.pop("players", (0, 1))
+    text = games[begin:end].decode().rstrip("\n")
+    return MatchResult(**fields, seconds=(first, second), players=(one, other), sgf=text), end
 
 
 def _short(value: Any) -> str:

@@ -1,12 +1,12 @@
-"""Plays the games of a match in one process: several tables at once, the same two players at each.
+"""Plays the games of a match in one process: several tables at once, two of the players at each.
 
-`Hall.play` asks for numbers of games as tables get free. Games 2k and 2k + 1 begin alike, the first player with Black
-in the first of them.
+`Hall.play` asks for numbers of games as tables get free; `client.matches.schedule` says who plays in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
@@ -15,6 +15,7 @@ import numpy as np
 from client.games.chance import game_seed
 from client.matches.ledger import MatchResult
 from client.matches.players import Decision, Player, PlayerError
+from client.matches.schedule import TWO_PLAYERS, Schedule, ScheduledGame
 from common import sgf
 from common.game_record import record_of
 from common.go.game import Game
@@ -36,7 +37,7 @@ class Beginnings(Protocol):
     """Where games begin."""
 
     def start_of(self, pair: int) -> GameStart:
-        """The opening of both games of a pair."""
+        """The opening of all games of a round."""
 
 
 @dataclass
@@ -44,9 +45,10 @@ class _Table:
     """A game under way."""
 
     number: int
+    scheduled: ScheduledGame
     game: Game
-    players: dict[int, int]  # by colour: 0 for the first, 1 for the second
-    seconds: list[float] = field(default_factory=lambda: [0.0, 0.0])  # by player
+    players: dict[int, int]  # by colour, of the match
+    seconds: dict[int, float] = field(default_factory=lambda: defaultdict(float))  # by player
 
     @property
     def player(self) -> int:
@@ -58,23 +60,26 @@ class Hall:
     """The tables of one process.
 
     Args:
-        players: the first and the second.
+        players: of the match.
         openings: how games begin.
         tables: most games at once.
         seed: of the match.
         max_moves: a game of more is stopped; None: three for each point of its board.
+        schedule: who of them plays in which game.
     """
 
     def __init__(
         self,
-        players: tuple[Player, Player],
+        players: Sequence[Player],
         openings: Beginnings,
         *,
         tables: int,
         seed: int,
         max_moves: int | None = None,
+        schedule: Schedule = TWO_PLAYERS,
     ) -> None:
         self._players = players
+        self._schedule = schedule
         self._openings = openings
         self._seed = seed
         self._max_moves = max_moves
@@ -103,11 +108,13 @@ class Hall:
 
     def _begin(self, number: int, sink: Sink) -> None:
         table = self._free.pop()
-        game = Game(self._openings.start_of(number // 2))
-        first = BLACK if number % 2 == 0 else WHITE
-        self._tables[table] = _Table(number, game, {first: 0, opponent(first): 1})
-        for player in self._players:
-            player.begin(table, game, game_seed(self._seed, number))
+        scheduled = self._schedule.game(number)
+        game = Game(self._openings.start_of(scheduled.opening))
+        colour = BLACK if scheduled.first_is_black else WHITE
+        players = {colour: scheduled.first, opponent(colour): scheduled.second}
+        self._tables[table] = _Table(number, scheduled, game, players)
+        for player in sorted(players.values()):
+            self._players[player].begin(table, game, game_seed(self._seed, number))
         self._go_on(table, sink)
 
     def _take(self, table: int, player: int, decision: Decision, sink: Sink) -> None:
@@ -123,8 +130,8 @@ class Hall:
                 raise PlayerError(
                     f"{self._players[player].name} plays illegally in game {seat.number}: {error}"
                 ) from None
-            for each in self._players:
-                each.played(table, colour, decision.point, decision.win_loss)
+            for each in seat.players.values():
+                self._players[each].played(table, colour, decision.point, decision.win_loss)
         self._go_on(table, sink)
 
     def _go_on(self, table: int, sink: Sink) -> None:
@@ -133,8 +140,8 @@ class Hall:
         if not self._is_over(seat.game):
             self._players[seat.player].think(table, seat.game)
             return
-        for player in self._players:
-            player.leave(table)
+        for player in seat.players.values():
+            self._players[player].leave(table)
         self._free.append(table)
         sink(self._result(self._tables.pop(table)))
 
@@ -146,16 +153,17 @@ class Hall:
         """Who has won; a game that was stopped counts as it stands."""
         game = seat.game
         result = game.result or result_text(game.score())
-        first_is_black = seat.players[BLACK] == 0
-        winner = {"B": 0 if first_is_black else 1, "W": 1 if first_is_black else 0}.get(result[0])
+        first, second, first_is_black, _opening, _unit = seat.scheduled
+        winner = {"B": seat.players[BLACK], "W": seat.players[WHITE]}.get(result[0])
         names = {colour: self._players[player].name for colour, player in seat.players.items()}
         record = record_of(game, black_name=names[BLACK], white_name=names[WHITE])
         return MatchResult(
             number=seat.number,
             first_is_black=first_is_black,
-            points=0.5 if winner is None else float(winner == 0),
+            points=0.5 if winner is None else float(winner == first),
             result=result,
             moves=len(game.moves),
-            seconds=(seat.seconds[0], seat.seconds[1]),
+            seconds=(seat.seconds[first], seat.seconds[second]),
             sgf=sgf.write(replace(record, result=result)),
+            players=(first, second),
         )

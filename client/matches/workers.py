@@ -17,13 +17,13 @@ from client.devices import Stream
 from client.matches.ledger import MatchResult
 from client.matches.openings import Openings
 from client.matches.players import Player, PlayerError
+from client.matches.schedule import Schedule
 from client.networks import Network
 from client.processes import begin_child, start_child
 from common.parameters import MatchConfig
 from common.precision import Precision
 
 if TYPE_CHECKING:  # the playing code is slow to import and the parent does not need it
-    from client.matches.net_player import NetPlayer
     from client.search.cache import CacheSettings
 
 KILL_WAIT_S: Final = 5.0
@@ -34,15 +34,15 @@ _POLL_S: Final = 0.2
 class MatchSetup:
     """All that a process needs to know; plain data."""
 
-    first: Network
-    second: Network | None  # None: the program plays
-    program: str | None
-    names: tuple[str, str]
+    networks: tuple[Network, ...]  # of the first players
+    program: str | None  # the last player, if it is one
+    names: tuple[str, ...]  # of all players
     config: MatchConfig
+    schedule: Schedule
     openings: Openings
     opening_moves: int  # drawn from the first network's policy
     seed: int
-    precisions: tuple[Precision, Precision]  # in which each network is evaluated
+    precisions: tuple[Precision, ...]  # in which each network is evaluated
     patience_s: float  # for an answer of the program
     memory: float  # bytes for the trees of a player in a process
     cache: CacheSettings
@@ -60,8 +60,8 @@ class _Failed:
     text: str
 
 
-def players_of(setup: MatchSetup, stream: Stream) -> tuple[NetPlayer, Player]:
-    """The two players of a process; PlayerError if one cannot be made."""
+def players_of(setup: MatchSetup, stream: Stream) -> list[Player]:
+    """The players of a process, the first one a network; PlayerError if one cannot be made."""
     from client.engine.queries import Queries, capacity_within
     from client.matches.net_player import NetPlayer
     from client.matches.programs import ProgramPlayer
@@ -81,35 +81,35 @@ def players_of(setup: MatchSetup, stream: Stream) -> tuple[NetPlayer, Player]:
         )
         return NetPlayer(setup.names[seat], queries, search, setup.config.match)
 
-    first = net_player(0, setup.first)
-    if setup.second is not None:
-        return first, net_player(1, setup.second)
-    assert setup.program is not None
-    return first, ProgramPlayer(setup.program, setup.names[1], setup.patience_s)
+    players: list[Player] = [net_player(seat, network) for seat, network in enumerate(setup.networks)]
+    if setup.program is not None:
+        players.append(ProgramPlayer(setup.program, setup.names[-1], setup.patience_s))
+    return players
 
 
 def worker_main(pipe: Connection, stream: Stream, setup: MatchSetup) -> None:
     """Entry point of a process: plays what the parent gives until it says that there is no more."""
     begin_child(stream.core)
-    players: tuple[Player, ...] = ()
+    players: list[Player] = []
     try:
-        from client.matches.net_player import PolicyOpenings
+        from client.matches.net_player import NetPlayer, PolicyOpenings
         from client.matches.playing import Beginnings, Hall
 
         players = players_of(setup, stream)
-        first, second = players
         openings: Beginnings = setup.openings
         if setup.opening_moves:
-            openings = PolicyOpenings(first, setup.openings, setup.opening_moves, setup.seed)
+            assert isinstance(players[0], NetPlayer)
+            openings = PolicyOpenings(players[0], setup.openings, setup.opening_moves, setup.seed)
         start = setup.openings.start_of(0)
         for player in players:
             player.warm_up(start)
         hall = Hall(
-            (first, second),
+            players,
             openings,
             tables=stream.games,
             seed=setup.seed,
             max_moves=setup.config.match.max_moves_per_game,
+            schedule=setup.schedule,
         )
 
         def source() -> int | None:

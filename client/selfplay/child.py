@@ -90,6 +90,7 @@ class Player:
                 control=self._control,
                 stats=self._stats,
                 cache=self._settings.cache,
+                newer=self.newer,
             )
         finally:
             self._ended.set()
@@ -125,6 +126,13 @@ class Player:
         order, network = self._orders.popleft(), self._network
         assert network is not None
         return replace(order, black=network, white=network)
+
+    def newer(self, order: GameOrder, network: Network) -> Network | None:
+        """The newest network that was told, if a game that is played by ``network`` can go on with it."""
+        self._take_in()
+        if self._network in (None, network) or not self._can_play(self._network, order.length):
+            return None
+        return self._network
 
     def hear(self, timeout: float) -> None:
         """Hear what the parent says within ``timeout`` seconds."""

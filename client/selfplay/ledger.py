@@ -105,7 +105,7 @@ class Run:
 
     def add(self, game: FinishedGame) -> None:
         """Take a game; it counts after the next `save`."""
-        net = game.order.black.name
+        net = game.last_network.name
         self._unsaved.setdefault(net, [])
         if net not in self._folders:
             self._folders[net] = self._folder(net)

@@ -11,7 +11,10 @@ from client.streams import Failed, Stop, Want
 
 @dataclass(frozen=True)
 class Play:
-    """Parent to child: play these games too; what begins from now on is played by ``network``, whatever orders say."""
+    """Parent to child: play these games too; what begins from now on is played by ``network``, whatever orders say.
+
+    So are games that run, from when they look for it, where their text allows that (`client.games.net_changes`).
+    """
 
     orders: tuple[GameOrder, ...]
     network: Network

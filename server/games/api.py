@@ -64,7 +64,19 @@ def game_details(request: Request, game: Game) -> dict[str, Any]:
         "resigned": game.resigned,
         "game_length": game.game_length,
         "num_training_rows": game.num_training_rows,
+        "net_changes": [{"turn": turn, "network": network_url(request, name)} for turn, name in game.net_changes],
     }
+
+
+def names_of(form: GameUpload) -> Names:
+    """What the addresses of a form name."""
+    changes = form.net_changes or () if isinstance(form, TrainingGameUpload) else ()
+    return Names(
+        run=run_name_of(form.run),
+        black_network=network_name_of(form.black_network),
+        white_network=network_name_of(form.white_network),
+        net_changes=tuple((change.turn, network_name_of(change.network)) for change in changes),
+    )
 
 
 class _GamesApi(APIView):
@@ -92,7 +104,7 @@ class _GamesApi(APIView):
             form = read_form(self.form, request)
         except MessageError as error:
             raise GameRefused(f"its form is malformed: {error}") from None
-        names = Names(run_name_of(form.run), network_name_of(form.black_network), network_name_of(form.white_network))
+        names = names_of(form)
         sgf = _file(request, "sgf_file")
         rows = _file(request, "training_data_file") if self.kind == GameKind.TRAINING else None
         try:

@@ -280,4 +280,5 @@ def facts_of(game: Game) -> audit.GameFacts:
         num_training_rows=game.num_training_rows,
         draw_white_wins=game.extra_metadata.get("draw_equivalent_wins_for_white"),
         white_doublings=_white_doublings(game.extra_metadata),
+        net_changes=tuple((int(turn), str(name)) for turn, name in game.net_changes),
     )

@@ -76,6 +76,11 @@ class Game(models.Model):
     resigned = models.BooleanField()
     game_length = models.PositiveIntegerField(help_text="Moves recorded.")
     num_training_rows = models.PositiveIntegerField(default=0)
+    net_changes = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="[turn, name of the network] for each change in mid-game; it began with black_network.",
+    )
     sgf_file = models.CharField(max_length=200, help_text="Name in the storage.")
     rows_file = models.CharField(max_length=200, blank=True, help_text="Name of the .npz in the storage.")
 

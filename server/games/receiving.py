@@ -37,6 +37,8 @@ class Names:
     run: str | None
     black_network: str | None
     white_network: str | None
+    net_changes: tuple[tuple[int, str | None], ...] = ()
+    """Turns, and what stands for the networks by which the game went on."""
 
 
 def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sgf: bytes, rows: bytes | None) -> Game:
@@ -92,6 +94,7 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
         content=identity_of(nodes, x_size=form.board_size_x, y_size=form.board_size_y, black=black.pk, white=white.pk),
         job_number=form.game_number,
         fork=None if form.fork is None else form.fork.to_object(),
+        net_changes=_net_changes(names, black, run),
     )
     claim = JobClaim(form.job_id, form.job_token, form.game_number)
     with _doubles_first(game), transaction.atomic():
@@ -129,6 +132,18 @@ def _network_of(name: str | None, run: Run, kind: GameKind) -> Network:
     if not enabled:
         raise GameRefused(f"the network {network.name} takes no {kind} games any more")
     return network
+
+
+def _net_changes(names: Names, first: Network, run: Run) -> list[tuple[int, str]]:
+    """Turns and names of the networks of the run by which a game went on that began by ``first``; each is newer."""
+    changes, before = [], first
+    for turn, name in names.net_changes:
+        network = _network_of(name, run, GameKind.TRAINING)
+        if network.created_at <= before.created_at:
+            raise GameRefused(f"it went on with {network.name}, which is not newer than {before.name}")
+        changes.append((turn, network.name))
+        before = network
+    return changes
 
 
 def _job_of(game: Game, claim: JobClaim) -> Job:

@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 from django.db import connection, transaction
 
+from common.bradley_terry import NO_PARENT, Pairs, strengths
+from common.factors import Floats, Ints, sums
 from server.games.selectors import match_scores
 from server.networks.selectors import networks
-from server.ratings.bradley_terry import NO_PARENT, Pairs, strengths
-from server.ratings.factors import Floats, Ints, sums
 from server.ratings.models import Rating, RatingState
 from server.runs.models import Run, RunTotals
 

@@ -31,6 +31,7 @@ FILES = {
 BEGINNINGS = FIXTURES / "beginnings"
 REANALYSED = FIXTURES / "reanalysis"
 CLEANUP = FIXTURES / "cleanup"
+NET_CHANGES = FIXTURES / "net_changes"
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,12 @@ def reanalysed() -> tuple[Upload, ...]:
 def cleanup_games() -> tuple[Upload, ...]:
     """Games by KataGo 1.17.2 without a net, with the text of `CLEANUP`: begun in clean-up phases, and forks of such."""
     return _fixture(CLEANUP)
+
+
+@functools.cache
+def net_changes() -> tuple[Upload, ...]:
+    """Games by KataGo 1.17.2 with the text of `NET_CHANGES`, while two further nets came; the last one kept its net."""
+    return _fixture(NET_CHANGES)
 
 
 def _fixture(folder: Path) -> tuple[Upload, ...]:
@@ -118,6 +125,7 @@ def _upload(line: str, rows: Rows, hashes: np.ndarray) -> Upload:
             length=own.length,
             num_training_rows=own.count,
             draw_white_wins=draw,
+            net_changes=record.info.new_networks,
         ),
     )
 

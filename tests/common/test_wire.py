@@ -224,6 +224,14 @@ WRONG_FORMS: list[tuple[str, str, object]] = [
     ("training_game.json", "num_training_rows", "x"),
     ("training_game.json", "job_id", "a b"),
     ("training_game.json", "job_id", "0" * 65),
+    ("training_game.json", "net_changes", "[]"),
+    ("training_game.json", "net_changes", "{}"),
+    ("training_game.json", "net_changes", '[{"turn":0,"network":"http://a/b/"}]'),
+    ("training_game.json", "net_changes", '[{"turn":"1","network":"http://a/b/"}]'),
+    ("training_game.json", "net_changes", '[{"turn":1,"network":"b"}]'),
+    ("training_game.json", "net_changes", '[{"turn":1}]'),
+    ("training_game.json", "net_changes", " " * (1 << 17)),
+    ("training_game.json", "net_changes", json.dumps([{"turn": n, "network": "http://a/b/"} for n in range(1, 18)])),
 ]
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from client.commands import match
+from client.commands.match_players import entrants_of
 from client.matches.ledger import LedgerError
 from common.sgf import read_all
 
@@ -84,6 +85,79 @@ def test_a_match_of_two_settings_goes_on_where_it_was(tmp_path: Path, capsys: py
     assert len(results_in(tmp_path)) == 8
     assert match.run(options_of(tmp_path, *words, "--games", 8, "--komi", "0.5")) == 1
     assert "holds another match (komi: null there, 0.5 here)" in capsys.readouterr().err
+
+
+FOUR = TEXT + "numBots = 4\nbotName0 = one\nbotName2 = three\nsecondaryBots = 2,3\nmaxVisits2 = 3\nmaxVisits3 = 4\n"
+
+
+@pytest.mark.e2e
+def test_a_match_of_several_bots_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def options(*words: object) -> argparse.Namespace:
+        found = options_of(tmp_path, "--models", "random", *words)
+        (tmp_path / "match.cfg").write_text(FOUR)
+        return found
+
+    assert match.run(options("--games", 7)) == 0
+    assert match.run(options("--games", 20)) == 0
+    printed = capsys.readouterr().out
+    assert f"{tmp_path / 'games'} has 7 games already: " in printed
+    results = results_in(tmp_path)
+    assert sorted(int(str(each["number"])) for each in results) == list(range(20))
+    pairs = {str(each["number"]): each["players"] for each in results}
+    expected = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3]]
+    assert [pairs[str(number)] for number in range(20)] == [pair for pair in expected for _ in range(2)] * 2
+    table = printed.splitlines()
+    names = {line.split()[0] for line in table if " ± " in line and "against" not in line}
+    assert {"one", "random-B", "three", "random-D"} <= names
+    assert sum(line.startswith("one against ") for line in table) >= 3
+    games = list(read_all((tmp_path / "games" / "games.sgfs").read_bytes()))
+    openings: dict[int, set[tuple[int, str]]] = {}
+    for each, game in zip(results, games, strict=True):
+        openings.setdefault(int(str(each["number"])) // 10, set()).add((game.x_size, game.rules.to_short()))
+    assert all(len(found) == 1 for found in openings.values()), "a round has one opening"
+    assert match.run(options("--games", 20, "--override", "extraPairs=2-3")) == 1
+    assert "holds another match (pairs: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "message"),
+    [
+        ("numBots = 3\n", ("--models", "random", "random"), "numBots = 3, but there are 2 networks"),
+        ("numBots = 3\n", (), "numBots = 3, but there are 0 networks"),
+        ("secondaryBots = 0,1\n", ("--models", "random", "random"), "nobody plays anybody"),
+        ("extraPairs = 0-2\n", ("--models", "random", "random"), "there is no bot 2, the last of 2 is 1"),
+        ("extraPairs = 0\n", ("--models", "random", "random"), "is not a pair of bots such as 0-2"),
+        ("numBots = 3\n", ("--models", "random"), "players 0 and 2 are alike"),
+        ("maxVisits2 = 3\n", ("--models", "random", "random", "random", "--sprt", "0,9"), "a test of two players"),
+        ("maxVisits2 = 3\n", ("--models", *["random"] * 3, "--names", "a", "b"), "--names takes 3 different names"),
+    ],
+)
+def test_what_is_no_match_of_several_bots(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: tuple[str, ...], message: str
+) -> None:
+    options = options_of(tmp_path, *words, "--games", 2)
+    (tmp_path / "match.cfg").write_text(TEXT.replace("maxVisits1 = 2\n", "maxVisits1 = 2\n" + text))
+    assert match.run(options) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_players_are_named_by_text_or_words(tmp_path: Path) -> None:
+    nets = [tmp_path / "a.bin.gz", tmp_path / "b.bin.gz"]
+    for net in nets:
+        net.write_bytes(b"a net")
+    text = f"numBots = 3\nbotName0 = strong\nnnModelFile = {nets[0]}\nnnModelFile2 = {nets[1]}\n"
+    options = options_of(tmp_path, "--games", 2)
+    (tmp_path / "match.cfg").write_text(TEXT + text)
+    entrants = entrants_of(options)
+    assert entrants.names == ("strong", "a", "b")
+    assert [network.path for network in entrants.networks] == [nets[0], nets[0], nets[1]]
+    options = options_of(
+        tmp_path, "--games", 2, "--against-first", "--names", "x", "y", "z", "--models", *[nets[1]] * 3
+    )
+    assert entrants_of(options).names == ("x", "y", "z")
+    assert entrants_of(options).schedule.meetings == ((0, 1, True), (0, 2, True))
+    options = options_of(tmp_path, "--games", 2, "--program", "/bin/gnugo --mode gtp", "--models", nets[0])
+    assert entrants_of(options).names == ("a", "gnugo")
 
 
 @pytest.mark.e2e

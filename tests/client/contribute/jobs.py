@@ -41,7 +41,7 @@ def network(name: str) -> dict[str, Any]:
 def selfplay_job(text: str, games: int, **fields: Any) -> Job:
     """Games of self-play by one network."""
     task = {"kind": "selfplay", "run": RUN, "config": text, "network": network("net-a"), "job_id": "7"} | fields
-    return Job(read_task(task), {"net-a": None}, games, seed=1, length=LENGTH)
+    return Job(read_task(task), {task["network"]["name"]: None}, games, seed=1, length=LENGTH)
 
 
 def rating_job(text: str, games: int) -> Job:

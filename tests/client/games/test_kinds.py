@@ -12,6 +12,7 @@ import pytest
 
 from client.contribute import task_kinds
 from client.contribute.job_orders import JobOrder, orders_of
+from client.contribute.newest_nets import NewestNets
 from client.contribute.task_kinds import TaskKind
 from client.contribute.uploads import upload_parts
 from client.games.finish import finish_match
@@ -39,21 +40,21 @@ class PolicyGames:
     """Games of a few moves, each the likeliest by the raw policy of who is to move; all in their beginning."""
 
     def __init__(self, config: MatchConfig, capacity: int) -> None:
-        self._records = np.zeros(capacity, game_dtype())
-        self.turns = new_turns(self._records["state"], self._records["history"], LENGTH)
-        self._turn_notes = new_turn_notes(capacity, LENGTH, policies=False)
-        self._notes: dict[int, Notes] = {}
+        self.records = np.zeros(capacity, game_dtype())
+        self.turns = new_turns(self.records["state"], self.records["history"], LENGTH)
+        self.turn_notes = new_turn_notes(capacity, LENGTH, policies=False)
+        self.notes: dict[int, Notes] = {}
         self._parameters = to_record(config.bots[0])
 
     def begin(self, slot: int, order: GameOrder) -> Script[None]:
         start, words = GameStart(LENGTH, LENGTH, Rules(komi=2.5)), (order.seed, 0)
-        game = self._records[slot]
+        game = self.records[slot]
         begin_game(game, *start_position(start), seed=order.seed, hash_words=words, max_searched_moves=MOVES)
-        self._notes[slot] = Notes(start, PLAIN_VIEW)
+        self.notes[slot] = Notes(start, PLAIN_VIEW)
         while not (is_over(game) or hit_move_limit(game)):
             state, seat = game["state"], int(game["state"]["to_move"] == WHITE)
             result = yield SearchOrder(seat, state, game["history"], self._parameters, 1, seed=0, symmetry_salt=0)
-            found = self._turn_notes.found[slot, game["turn"]]
+            found = self.turn_notes.found[slot, game["turn"]]
             found["mean"], found["visits"] = result.mean, result.visits
             play_move(game, int(point_of(int(np.argmax(result.raw_policy)), LENGTH)))
 
@@ -62,8 +63,8 @@ class PolicyGames:
         return over
 
     def end(self, slot: int, order: GameOrder) -> Script[FinishedGame]:
-        game = self._records[slot]
-        played = played_game(game, self._notes.pop(slot), self._turn_notes, slot)
+        game = self.records[slot]
+        played = played_game(game, self.notes.pop(slot), self.turn_notes, slot)
         yield from ()
         return finish_match(order, game["state"], played, EMPTY)
 
@@ -101,7 +102,7 @@ def test_another_kind_is_a_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     check(games)
     for game in games:
         assert isinstance(game.order, JobOrder)
-        fields, _ = upload_parts(game, game.order)
+        fields, _ = upload_parts(game, game.order, NewestNets().url)
         assert fields["game_length"] == str(MOVES)
         assert fields["winner"] == "0"
 

@@ -10,6 +10,7 @@ import pytest
 
 from client.contribute.job_orders import JobOrder, orders_of
 from client.contribute.messages import Job
+from client.contribute.newest_nets import NewestNets
 from client.contribute.uploads import upload_parts
 from client.games.orders import FinishedGame
 from client.games.replaying import CannotReplay, differences, order_of, play_again
@@ -33,7 +34,7 @@ def stored_as(game: FinishedGame, job: Job, **changes: Any) -> tuple[StoredGame,
     """What a server keeps of a game."""
     order = game.order
     assert isinstance(order, JobOrder)
-    fields, _ = upload_parts(game, order)
+    fields, _ = upload_parts(game, order, NewestNets().url)
     fork = fields.get("fork")
     facts: dict[str, Any] = {
         "kind": order.kind.upload,
@@ -114,7 +115,7 @@ def test_a_folder_holds_all_of_a_game(tmp_path: Path) -> None:
     (game,) = play(orders_of(job))
     assert isinstance(game.order, JobOrder)
     stored, sgf = stored_as(game, job)
-    _, files = upload_parts(game, game.order)
+    _, files = upload_parts(game, game.order, NewestNets().url)
     stored.write(tmp_path, sgf, files["training_data_file"][1])
     read, sgf_again, rows = StoredGame.read(tmp_path)
     assert (read, sgf_again) == (stored, sgf)

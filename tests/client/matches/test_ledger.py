@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,18 @@ DESCRIPTION = {"players": ["a", "b"], "seed": 1, "boards": (9, 9)}
 
 def result(number: int) -> MatchResult:
     return MatchResult(number, number % 2 == 0, 0.5, "0", 7 + number, (1.5, 2.25), f"(;GM[1]C[game {number} ü])")
+
+
+def test_games_of_several_players_are_kept_and_lines_of_before_are_of_two(tmp_path: Path) -> None:
+    games = [result(0), replace(result(1), players=(2, 0))]
+    ledger = Ledger(tmp_path, DESCRIPTION)
+    for each in games:
+        ledger.add(each)
+    assert Ledger(tmp_path, DESCRIPTION).results == games
+    lines = (tmp_path / "results.jsonl").read_text().splitlines()
+    (tmp_path / "results.jsonl").write_text(lines[0].replace('"players": [0, 1], ', "") + "\n")
+    assert "players" not in (tmp_path / "results.jsonl").read_text()
+    assert Ledger(tmp_path, DESCRIPTION).results == games[:1]
 
 
 def test_a_match_goes_on(tmp_path: Path) -> None:

@@ -11,11 +11,13 @@ import pytest
 from client.matches.ledger import MatchResult
 from client.matches.players import Decision, PlayerError
 from client.matches.playing import Hall
+from client.matches.schedule import schedule_of
 from common import sgf
 from common.go.game import Game
 from common.go.points import BLACK, PASS, WHITE, from_vertex
 from common.go.rules import Rules
 from common.go.start import GameStart
+from common.parameters import PairingParameters
 
 Choose = Callable[[Game], int | None]
 RULES = Rules.parse("tromp-taylor").with_komi(0.5)
@@ -75,11 +77,11 @@ class Beginning:
         return GameStart(edge, edge, RULES).followed_by([(BLACK, from_vertex("C3", edge, edge))])
 
 
-def play(first: Choose, second: Choose, games: int, tables: int = 3, **options: int) -> list[MatchResult]:
+def play(first: Choose, second: Choose, games: int, tables: int = 3, max_moves: int | None = None) -> list[MatchResult]:
     players = ScriptedPlayer("one", first), ScriptedPlayer("two", second)
     numbers: Iterator[int] = iter(range(games))
     results: list[MatchResult] = []
-    hall = Hall(players, Beginning(), tables=tables, seed=3, **options)
+    hall = Hall(players, Beginning(), tables=tables, seed=3, max_moves=max_moves)
     hall.play(lambda: next(numbers, None), results.append)
     assert not players[0].games
     assert not players[1].games
@@ -101,6 +103,22 @@ def test_pairs_share_their_opening_and_swap_colours() -> None:
     assert [result.points for result in results] == [1.0] * 6
     assert {result.result[0] for result in results[::2]} == {"B"}
     assert {result.result[0] for result in results[1::2]} == {"W"}
+
+
+def test_of_several_players_only_two_sit_at_a_table() -> None:
+    schedule = schedule_of(PairingParameters(secondary_bots=(1, 2)), 3)
+    players = [ScriptedPlayer(name, choose) for name, choose in zip("abc", (first_point, passes, passes), strict=True)]
+    numbers, results = iter(range(8)), list[MatchResult]()
+    hall = Hall(players, Beginning(), tables=3, seed=3, schedule=schedule)
+    hall.play(lambda: next(numbers, None), results.append)
+    assert not any(player.games for player in players)
+    assert [len(player.seeds) for player in players] == [8, 4, 4]
+    results.sort(key=lambda result: result.number)
+    assert [result.players for result in results] == [(0, 1), (0, 1), (0, 2), (0, 2)] * 2
+    assert [result.points for result in results] == [1.0] * 8
+    records = [sgf.read(result.sgf) for result in results]
+    assert [record.black_name + record.white_name for record in records] == ["ab", "ba", "ac", "ca"] * 2
+    assert [record.x_size for record in records] == [5] * 4 + [6] * 4, "a round has one opening"
 
 
 def test_points_and_times_are_those_of_the_first_player() -> None:

@@ -77,6 +77,22 @@ def test_a_net_that_cannot_be_used_costs_no_game(ends: tuple[Connection, Player]
 
 
 @pytest.mark.usefixtures("threads")
+def test_running_games_go_on_with_a_newer_net_if_it_can_be_used(ends: tuple[Connection, Player]) -> None:
+    pipe, player = ends
+    say(pipe, player, Play((order(1), order(2)), NET))
+    given = player.next_order()
+    assert given is not None
+    assert player.newer(given, NET) is None
+    say(pipe, player, Play((), OTHER))
+    assert player.newer(given, NET) == OTHER
+    assert player.newer(given, OTHER) is None
+    say(pipe, player, Play((), BAD))
+    assert player.newer(given, OTHER) is None
+    assert told(pipe) == [Want(16), Unusable(BAD, "no net", (2,))]
+    assert player.newer(given, OTHER) is None, "until another one is told"
+
+
+@pytest.mark.usefixtures("threads")
 def test_it_ends_when_it_is_told_and_with_its_parent(ends: tuple[Connection, Player]) -> None:
     pipe, player = ends
     say(pipe, player, Play((order(1),), NET))

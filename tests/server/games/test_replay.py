@@ -13,6 +13,7 @@ from django.test import Client
 
 from client.contribute.job_orders import JobOrder, orders_of
 from client.contribute.messages import Job as ClientJob
+from client.contribute.newest_nets import NewestNets
 from client.contribute.uploads import upload_parts
 from client.networks import evaluator_loader
 from common import wire
@@ -36,7 +37,7 @@ def play_first(client: Client, anna: Contributor) -> tuple[Game, wire.SelfplayTa
     job = ClientJob(task, {task.network.name: None}, 1, task.seed, length=7)
     (game,) = play(orders_of(job), load=evaluator_loader("cpu", 1))
     assert isinstance(game.order, JobOrder)
-    form, files = upload_parts(game, game.order)
+    form, files = upload_parts(game, game.order, NewestNets().url)
     answer = upload_training(client, anna, form, sgf=files["sgf_file"][1], rows=files["training_data_file"][1])
     assert answer.status_code == 201, answer.content
     audit_pending()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from django.test import Client
 
 from common import wire
 from server.accounts.models import Contributor
+from server.games.auditing import facts_of
 from server.games.models import Game, GameKind, GameState
 from server.gates.models import Gate
 from server.jobs.models import Job, JobState
+from server.networks.models import Network
 from server.runs.models import Run, RunState
 from server.storage import load
 from tests.server.factories import (
@@ -114,6 +117,71 @@ def test_any_host_names_the_same_run(client: Client, anna: Contributor, job: Job
     for field in ("run", "black_network", "white_network"):
         form[field] = form[field].replace("http://testserver", "https://train.example.org/go")
     assert upload_training(client, anna, form).status_code == 201
+
+
+def changes(*networks: Network) -> str:
+    """The form's field for a game that went on with these, one turn after the other."""
+    base = "http://testserver/api/networks"
+    return json.dumps([{"turn": turn, "network": f"{base}/{net.name}/"} for turn, net in enumerate(networks, start=1)])
+
+
+def newer_networks(run: Run, folder: Path, count: int = 2) -> list[Network]:
+    """Networks of a run that may play, one made after the other."""
+    made = [make_network(run, folder, is_candidate=False) for _ in range(count)]
+    Network.objects.filter(pk__in=[network.pk for network in made]).update(training_games_enabled=True)
+    return made
+
+
+def test_changes_of_the_network_are_kept(client: Client, anna: Contributor, job: Job, tmp_path: Path) -> None:
+    first, second = newer_networks(job.run, tmp_path)
+    form = game_form(job, net_changes=changes(first, second))
+    assert upload_training(client, anna, form).status_code == 201
+    game = Game.objects.get()
+    assert game.net_changes == [[1, first.name], [2, second.name]]
+    assert game.black_network == job.black_network
+    assert facts_of(game).net_changes == ((1, first.name), (2, second.name))
+    told = client.get(f"{wire.PATH_TRAINING_GAMES}{game.pk}/").json()["net_changes"]
+    assert [(change["turn"], change["network"].rsplit("/", 2)[1]) for change in told] == [
+        (1, first.name),
+        (2, second.name),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("case", "text"),
+    [
+        ("older", "which is not newer than"),
+        ("same", "which is not newer than"),
+        ("not for training", "takes no training games any more"),
+        ("of another run", "is no network of the run"),
+        ("unknown", "is no network of the run"),
+        ("without a job", "only the games of a job that has a name"),
+        ("beyond the end", "beyond the end of the game"),
+        ("none", "net_changes"),
+    ],
+)
+def test_other_changes_of_the_network_are_refused(
+    client: Client, anna: Contributor, job: Job, tmp_path: Path, case: str, text: str
+) -> None:
+    first, second = newer_networks(job.run, tmp_path)
+    told, job_id = changes(first), str(job.pk)
+    if case == "older":
+        told = changes(second, first)
+    elif case == "same":
+        told = changes(job.black_network)
+    elif case == "not for training":
+        Network.objects.filter(pk=first.pk).update(training_games_enabled=False)
+    elif case == "of another run":
+        told = changes(*newer_networks(make_run("eight"), tmp_path, 1))
+    elif case == "unknown":
+        told = changes(Network(name="seven-none"))
+    elif case == "without a job":
+        job_id = ""
+    elif case == "beyond the end":
+        told = json.dumps([{"turn": 3, "network": "http://testserver/api/networks/x-y/"}])
+    else:
+        told = "[]"
+    assert_dropped(upload_training(client, anna, game_form(job, net_changes=told, job_id=job_id)), text)
 
 
 def test_katagos_client_knows_no_job(client: Client, anna: Contributor, match: Job) -> None:

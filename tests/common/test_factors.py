@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from server.ratings import factors
-from server.ratings.factors import Floats, Ints, factored
+from common import factors
+from common.factors import Floats, Ints, factored
 
 Edges = tuple[Ints, Ints, Floats]
 

@@ -2,7 +2,8 @@
 
 Pure arithmetic over arrays; knows nothing of the database. The model (spec contribute-protocol.md 15): network i beats
 j with probability 1 / (1 + exp(r_j - r_i)), a draw counts half a win for each, and every network but the first has
-`VIRTUAL_DRAWS` draws with its parent as a prior. The first network is the zero of the scale.
+`VIRTUAL_DRAWS` draws with its parent as a prior. The first network is the zero of the scale. Where there are no
+parents, as among the players of a match, whoever asks gives a prior of its own with the results.
 
 The log posterior is concave, so there is one optimum, and Newton's method finds it from anywhere. From the strengths of
 before, where a few games are new, a few steps with one factored matrix lead there, since it hardly changes.
@@ -17,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from server.ratings.factors import Factor, Floats, Ints, factored, sums
+from common.factors import Factor, Floats, Ints, factored, sums
 
 VIRTUAL_DRAWS: Final = 4.0
 MAX_NEWTON_STEPS: Final = 200
@@ -56,7 +57,9 @@ class Strengths:
     error: Floats
 
 
-def strengths(parents: Ints, pairs: Pairs, start: Floats | None = None) -> Strengths:
+def strengths(
+    parents: Ints, pairs: Pairs, start: Floats | None = None, virtual_draws: float = VIRTUAL_DRAWS
+) -> Strengths:
     """Maximum a posteriori strengths of networks in the order of their creation; network 0 is the zero of the scale.
 
     Args:
@@ -64,6 +67,7 @@ def strengths(parents: Ints, pairs: Pairs, start: Floats | None = None) -> Stren
             parent, whose prior is then the first).
         pairs: their games.
         start: strengths to begin from [N], such as those of before; the result does not depend on it.
+        virtual_draws: of each network with its parent; 0 only where the games connect all networks, in both directions.
 
     Raises:
         ValueError: an index out of range, a network paired with itself, or points beyond the games.
@@ -71,7 +75,7 @@ def strengths(parents: Ints, pairs: Pairs, start: Floats | None = None) -> Stren
     count = len(parents)
     if count <= 1:
         return Strengths(np.zeros(count), np.zeros(count))
-    pairs = _summed(_with_priors(parents, pairs))
+    pairs = _summed(_with_priors(parents, pairs, virtual_draws))
     rating = np.zeros(count) if start is None else start - start[0]
     posterior = _log_posterior(pairs, rating)
     factor, factored_at, longest = _factored(pairs, count, rating), rating, math.inf
@@ -134,7 +138,7 @@ def _log_posterior(pairs: Pairs, rating: Floats) -> float:
     return -float(pairs.points @ np.logaddexp(0.0, -ahead) + lost @ np.logaddexp(0.0, ahead))
 
 
-def _with_priors(parents: Ints, pairs: Pairs) -> Pairs:
+def _with_priors(parents: Ints, pairs: Pairs, virtual_draws: float) -> Pairs:
     """The games and the virtual draws."""
     count = len(parents)
     low, high = np.minimum(pairs.first, pairs.second), np.maximum(pairs.first, pairs.second)
@@ -146,7 +150,7 @@ def _with_priors(parents: Ints, pairs: Pairs) -> Pairs:
     known = np.where(parents[1:] == NO_PARENT, 0, parents[1:])
     for child in children[(known < 0) | (known >= count) | (known == children)][:1]:
         raise ValueError(f"network {child} cannot have the parent {parents[child]}")
-    draws = np.full(count - 1, VIRTUAL_DRAWS)
+    draws = np.full(count - 1, virtual_draws)
     return Pairs(
         np.concatenate([pairs.first, children]),
         np.concatenate([pairs.second, known]),

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.ratings import factors
-from server.ratings.bradley_terry import NO_PARENT, VIRTUAL_DRAWS, Pairs, Strengths, expected_score, strengths
+from common import factors
+from common.bradley_terry import NO_PARENT, VIRTUAL_DRAWS, Pairs, Strengths, expected_score, strengths
 
 ELO = 400 / math.log(10)
 Line = tuple[int, int, float, float]
