@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import requests
 
@@ -48,7 +48,7 @@ class _BearerAuth(requests.auth.AuthBase):
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """Add the header."""
-        request.headers["Authorization"] = f"Bearer {self._token}".encode()
+        cast(Any, request.headers)["Authorization"] = f"Bearer {self._token}".encode()  # the stubs know text alone
         return request
 
 

@@ -72,7 +72,7 @@ class EmailForm(ConfirmedForm):
     field_order = ("email", "password")
 
 
-class PasswordForm(auth_forms.PasswordChangeForm):  # type: ignore[type-arg]  # not subscriptable without stubs
+class PasswordForm(auth_forms.PasswordChangeForm):
     """Django's change of the password, where the old one cannot be guessed at."""
 
     def clean_old_password(self) -> str:

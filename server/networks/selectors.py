@@ -24,16 +24,3 @@ def rated_networks(run: Run) -> QuerySet[Network]:
     """Networks of ``run`` that may be given to rating games, in the order of creation."""
     standing = Q(state__in=[NetworkState.SEED, NetworkState.ACCEPTED])
     return Network.objects.filter(standing, run=run, rating_games_enabled=True).order_by("pk")
-
-
-def least_played(run: Run, neighbours: int) -> list[Network]:
-    """Of the `rated_networks` the one with the fewest match games, of those the newest, and its neighbours.
-
-    So many on each side, in the order of creation.
-    """
-    rated = rated_networks(run)
-    least = rated.order_by("match_games", "-pk").first()
-    if least is None:
-        return []
-    older = rated.filter(pk__lt=least.pk).order_by("-pk")[:neighbours]
-    return [*reversed(older), least, *rated.filter(pk__gt=least.pk)[:neighbours]]

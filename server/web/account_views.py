@@ -73,7 +73,7 @@ class Login(auth.LoginView):
 class Logout(auth.LogoutView):
     """The end of a session."""
 
-    next_page = reverse_lazy("account:login")
+    next_page = cast(Any, reverse_lazy("account:login"))
 
 
 @sensitive_post_parameters()

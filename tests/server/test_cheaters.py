@@ -199,7 +199,7 @@ def network_of(run: Run, file: Path, folder: Path) -> Network:
     """A network of a run whose file is this one."""
     path = shutil.copy(file, folder / "network.bin.gz")
     model = ModelFile(Path(path), "its-own-name", "b6c96", 8, *sum_of(Path(path)))
-    return seed_register(NewNetwork(run=run, name=f"{run.name}-new", model=model, suits_katago_client=True))
+    return seed_register(NewNetwork(run=run, name=f"{run.name}-new", model=model))
 
 
 def send(client: Client, anna: Contributor, run: Run, network: Network, uploads: list[Upload]) -> None:

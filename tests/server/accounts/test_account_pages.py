@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -325,7 +325,7 @@ def test_all_that_is_kept_is_told(client: Client, browser: Client, run: Run, ann
     alarms_raise(standing, {"length": seen})
     standing_decide(standing, Trust.QUARANTINED, "short games", get_user_model().objects.create_user("maria"))
     answer = browser.get("/account/export/")
-    lines = [json.loads(line) for line in b"".join(answer.streaming_content).decode().splitlines()]
+    lines = [json.loads(line) for line in b"".join(cast(Any, answer).streaming_content).decode().splitlines()]
     kinds = [next(iter(line)) for line in lines]
     assert kinds == ["account", "token", "contributor", "upload_day", "standing", "alarm", "decision", "job", "game"]
     told = {name: value for line in lines for name, value in line.items()}
