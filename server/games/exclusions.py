@@ -116,16 +116,9 @@ def exclusion_check(exclusion: Exclusion) -> None:
     kind = ExclusionKind(exclusion.kind)
     if not told[kind]:
         raise InvalidSettings(f"an exclusion of {kind.label} has to say which")
-    if kind == ExclusionKind.MACHINE and not _knows_machines():
-        raise InvalidSettings("this server's jobs do not tell machines apart")
     network = exclusion.network
     if network is not None and Run.objects.filter(current_network=network).exists():
         raise InvalidSettings(f"{network.name} plays the self-play games of its run; make another one current first")
-
-
-def _knows_machines() -> bool:
-    job = Game._meta.get_field("job").related_model
-    return any(field.name == "machine" for field in job._meta.fields)
 
 
 def _allow(exclusion: Exclusion, *, allowed: bool) -> None:

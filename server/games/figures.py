@@ -9,7 +9,6 @@ from django.db import transaction
 
 from common.rows import GlobalTarget, Rows
 from server.games.models import PASSED, Game, GameState
-from server.jobs.models import Job
 from server.trust import figures
 from server.trust.tallies import TallyChanges, TallyKey
 
@@ -37,15 +36,10 @@ def _mean(rows: Rows, column: GlobalTarget) -> float:
     return float(np.clip(rows.global_targets[:, column], 0.0, _MOST_NATS).mean())
 
 
-def machine_of(job: Job) -> str:
-    """The machine for which a job was asked, as the client named it; empty if jobs do not tell."""
-    return str(getattr(job, "machine", "") or "")
-
-
 def tally_key(game: Game) -> TallyKey:
     """Games with which this one is summed; the two networks of a match in one order. ``game.job`` must be loaded."""
     first, second = sorted((game.black_network_id, game.white_network_id))
-    return TallyKey(game.run_id, game.contributor_id, machine_of(game.job), first, second, game.job.text_id)
+    return TallyKey(game.run_id, game.contributor_id, game.job.machine, first, second, game.job.text_id)
 
 
 def tally_game(changes: TallyChanges, game: Game, state: GameState, sign: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -90,21 +91,43 @@ def rechecks_run(networks: Networks, limit: int) -> int:
 
 
 def recheck_game(game: Game, networks: Networks, random: np.random.Generator) -> Rechecked:
-    """What its network says of some rows of a training game; ``game`` has its run, network and job loaded."""
+    """What its networks say of some rows of a training game; ``game`` has its run, network and job loaded."""
     rows = read_npz(load(game.rows_file), length=game.run.data_board_len)
     drawn = np.sort(random.choice(rows.count, min(rows.count, game.run.recheck_rows), replace=False))
     sample = rows.take(drawn)
     legal = legal_moves(load(game.sgf_file), sample)
-    evaluator = networks.evaluator(game.black_network, rows.length)
-    optimism = parse_selfplay(game.job.config, to_be_played=False).search.root_policy_optimism
-    agreement = compare(sample, ask(evaluator, sample, legal, optimism))
-    misfits = agreement.misfits()
+    own = networks_of(game)
+    texts = (parse_selfplay(text, to_be_played=False) for text in game.job.configs_of(game.job_number))
+    ways = dict.fromkeys(text.search.root_policy_optimism for text in texts)
+    found = [_agreement(sample, legal, own, networks, optimism) for optimism in ways]
+    agreement = min(found, key=lambda each: int(each.misfits().sum()))  # which of the texts, the game may not tell
     return Rechecked(
         rows=sample.count,
-        misfits=int(misfits.sum()),
-        text=_text(sample, agreement, game.black_network.name),
+        misfits=int(agreement.misfits().sum()),
+        text=_text(sample, agreement, ", ".join(network.name for network in own)),
         figures=_figures(agreement),
     )
+
+
+def networks_of(game: Game) -> list[Network]:
+    """The networks by which a game was played, in their order; its audit has held them against its record."""
+    names = [name for _, name in game.net_changes]
+    known = {network.name: network for network in Network.objects.filter(name__in=names)}
+    return [game.black_network, *(known[name] for name in names)]
+
+
+def _agreement(
+    rows: Rows, legal: npt.NDArray[np.int8], own: Sequence[Network], networks: Networks, optimism: float
+) -> Agreement:
+    """How rows go with what their networks say: each with that which it counts from the end of ``own``."""
+    of_row = len(own) - 1 - rows.global_targets[:, GlobalTarget.NET_CHANGES_AFTER].astype(np.intp)
+    whole = Agreement(*(np.empty(rows.count) for _ in Agreement._fields))
+    for number in np.unique(of_row):
+        where = np.flatnonzero(of_row == number)
+        part, evaluator = rows.take(where), networks.evaluator(own[number], rows.length)
+        for column, values in zip(whole, compare(part, ask(evaluator, part, legal[where], optimism)), strict=True):
+            column[where] = values
+    return whole
 
 
 def legal_moves(sgf: bytes, rows: Rows) -> npt.NDArray[np.int8]:

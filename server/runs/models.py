@@ -32,7 +32,11 @@ MOST: Final = {
 }
 """What the protocol can say; beyond it no client would get a task."""
 
-LONG_TEXTS: Final = ("selfplay_config", "gating_config", "client_revisions", "training_settings")
+LONG_TEXTS: Final = (
+    *("selfplay_config", "served_selfplay_config", "failed_selfplay_config", "selfplay_overrides"),
+    *("gating_config", "served_gating_config", "failed_gating_config", "text_fault"),
+    *("client_revisions", "allowed_users", "training_settings"),
+)
 """Fields that lists of what belongs to a run leave in the database."""
 
 SHARE: Final = (MinValueValidator(0.0), MaxValueValidator(1.0))

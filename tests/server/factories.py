@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import itertools
-import string
 from dataclasses import replace
 from pathlib import Path
 from types import EllipsisType
@@ -112,12 +112,11 @@ def new_uid() -> str:
 
 def sgf_of(form: dict[str, Any]) -> bytes:
     """A record like `SGF` whose moves, which need not be legal, no other game of this test run has."""
-    digits = "".join(letter for letter in str(form["kg_game_uid"]) if letter in string.hexdigits)
-    number = int("0" + digits, 16) % LENGTH**8
-    moves = []
-    for colour in "BWBW":
-        number, place = divmod(number, LENGTH**2)
-        moves.append(f";{colour}[{chr(97 + place % LENGTH)}{chr(97 + place // LENGTH)}]")
+    drawn = hashlib.sha256(str(form["kg_game_uid"]).encode()).digest()  # in order, some would mirror others
+    moves = [
+        f";{colour}[{chr(97 + place % LENGTH)}{chr(97 + place // LENGTH % LENGTH)}]"
+        for colour, place in zip("BWBWBWBW", drawn, strict=False)
+    ]
     return SGF.replace(b";B[];W[]", "".join(moves).encode())
 
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.utils import timezone
 
+from common.rows import GlobalTarget, Rows
 from server.accounts.models import Contributor
 from server.games.auditing import games_audit
 from server.games.models import Game, GameState, Recheck
 from server.games.rechecks import MAX_TRIES, Rechecked
 from server.inspection import evaluation
-from server.inspection.evaluation import Networks, rechecks_run
+from server.inspection.agreement import NetView
+from server.inspection.evaluation import Networks, recheck_game, rechecks_run
 from server.inspection.verdicts import NOT_ITS_NETWORK, is_of_another_network
+from server.networks.models import Network
 from server.runs.models import Run, RunTotals
 from server.trust.models import Alarm, Standing, Tally, Trust
-from tests.server.factories import accept
+from tests.server.factories import accept, make_network
 
 pytestmark = pytest.mark.django_db
 
@@ -114,6 +119,41 @@ def test_held_games_are_refused_too(play: Play, says: Callable[..., None], anna:
     run_all()
     game.refresh_from_db()
     assert game.state == GameState.REFUSED
+
+
+class Sayings(Networks):
+    """Networks that say the same win - loss of every position."""
+
+    def __init__(self, said: dict[int, float]) -> None:
+        super().__init__()
+        self._said = said
+
+    def evaluator(self, network: Network, length: int) -> Any:
+        return self._said[network.pk]
+
+
+def test_rows_are_held_against_the_network_that_made_them(
+    play: Play, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game, newer = play(), make_network(run, tmp_path)
+    game.net_changes = [[3, newer.name]]
+    rows = Rows.zeros(6, 7)
+    rows.global_targets[:, GlobalTarget.NET_CHANGES_AFTER] = [1, 1, 1, 0, 0, 0]
+    rows.global_targets[:, GlobalTarget.NET_WIN_LOSS] = [0.5, 0.5, 0.5, -0.5, -0.5, -0.5]
+
+    def view(evaluator: float, rows: Rows, legal: Any, optimism: float) -> NetView:
+        return NetView(np.full((rows.count, 8), evaluator), np.zeros((rows.count, 8)), np.zeros((rows.count, 8, 50)))
+
+    monkeypatch.setattr(evaluation, "load", lambda name: b"")
+    monkeypatch.setattr(evaluation, "read_npz", lambda data, length: rows)
+    monkeypatch.setattr(evaluation, "legal_moves", lambda sgf, rows: np.zeros((rows.count, 50), np.int8))
+    monkeypatch.setattr(evaluation, "ask", view)
+    networks, random = Sayings({game.black_network_id: 0.5, newer.pk: -0.5}), np.random.default_rng(1)
+    found = recheck_game(game, networks, random)
+    assert (found.rows, found.misfits) == (6, 0)
+    assert found.text == f"6 rows agree with {game.black_network.name}, {newer.name}"
+    rows.global_targets[4, GlobalTarget.NET_CHANGES_AFTER] = 1
+    assert recheck_game(game, networks, random).misfits == 1
 
 
 @pytest.mark.parametrize(
