@@ -8,6 +8,7 @@ from tests.common import (
     test_audit,
     test_audit_beginning,
     test_audit_cleanup,
+    test_audit_net_changes,
     test_audit_reanalysis,
     test_audit_text,
 )
@@ -24,6 +25,8 @@ OF_BEGINNINGS = (test_audit_beginning.REFUSED, test_audit_cleanup.REFUSED, test_
 ELSEWHERE = {
     Reason.TOO_LONG: test_audit.test_a_game_longer_than_can_be_replayed_is_refused,
     Reason.JOB_RESIGNATION: test_audit_text.RESIGNATIONS,
+    Reason.JOB_TIME: None,  # tests/client/games/test_match_limits.py
+    Reason.NET_CHANGES: test_audit_net_changes.test_a_change_is_told_alike_everywhere,
     Reason.AUDIT_TIME: None,  # what the server says of an `OutOfTime`
 }
 

@@ -26,6 +26,7 @@ NOT_RUN: Final = {
     r"docker ": "needs Docker; tests/e2e/test_rabbitmq.py runs the commands of compose.yaml",
     r"\$compose ": "needs Docker",
     r"compose=": "needs Docker",
+    r"TENGEN_KATAGO=PROGRAM ": "needs a built KataGo and its source",
     r"SECRET_KEY=… DATABASE_URL=": "needs another host; the worker is the one of README.md",
 }
 """Commands by how they begin, and why they are not run. Everything else that is printed is run."""
