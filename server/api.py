@@ -19,6 +19,7 @@ from django.http import Http404, HttpRequest, JsonResponse, UnreadablePostError
 from django.urls import reverse
 from rest_framework import exceptions
 from rest_framework.pagination import PageNumberPagination
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView, exception_handler
@@ -205,6 +206,16 @@ def _resolved(part: Any, definitions: dict[str, Any]) -> Any:
     here = {key: _resolved(value, definitions) for key, value in part.items() if key != "$ref"}
     meant = definitions.get(str(part.get("$ref", "")).rpartition("/")[2])
     return here | _resolved(meant, definitions) if meant else here
+
+
+def permission_to(name: str) -> type[BasePermission]:
+    """Lets users in whose role has a permission, such as ``networks.add_network`` (`server.accounts.roles`)."""
+
+    class Allowed(BasePermission):
+        def has_permission(self, request: Request, view: APIView) -> bool:
+            return bool(request.user.has_perm(name))
+
+    return Allowed
 
 
 # ---------------------------------------------------------------------------------------------------------- addresses

@@ -23,7 +23,8 @@ from django.db import transaction
 from django.db.models import Q
 
 _OURS: Final = (
-    *("runs", "networks", "gates", "jobs", "trust", "games", "inspection", "ratings", "training", "upkeep"),
+    *("runs", "networks", "positions", "gates", "jobs", "trust", "games", "inspection"),
+    *("ratings", "training", "upkeep"),
     "contributor",
 )
 """Apps; of ``accounts`` the one model that is no secret of its user's."""
@@ -46,7 +47,7 @@ _MODERATED: Final = {
 PERMISSIONS: Final[Mapping[Role, Mapping[str, tuple[str, ...]]]] = {
     Role.MODERATOR: _MODERATED,
     Role.OPERATOR: _MODERATED
-    | dict.fromkeys(("runs", "networks", "gates", "jobs", "training"), ("view", "add", "change")),
+    | dict.fromkeys(("runs", "networks", "positions", "gates", "jobs", "training"), ("view", "add", "change")),
 }
 """Verbs by app (or model of ``accounts``) of the roles that are groups."""
 

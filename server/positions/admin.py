@@ -29,12 +29,12 @@ class PositionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscrip
         """Jobs name them."""
         return False
 
-    @admin.action(description="Draw them")
+    @admin.action(description="Draw them", permissions=["change"])
     def enable(self, request: HttpRequest, positions: QuerySet[Position]) -> None:
         """Draw them again."""
         positions_enable(list(positions.values_list("pk", flat=True)), enabled=True)
 
-    @admin.action(description="Draw them no more")
+    @admin.action(description="Draw them no more", permissions=["change"])
     def disable(self, request: HttpRequest, positions: QuerySet[Position]) -> None:
         """Draw them no more."""
         positions_enable(list(positions.values_list("pk", flat=True)), enabled=False)

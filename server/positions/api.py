@@ -7,13 +7,13 @@ from typing import Any
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.parsers import JSONParser
-from rest_framework.permissions import IsAdminUser
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.wire import MAX_POSITIONS_BYTES, MAX_START_POSITIONS, ErrorAnswer, GivenPosition, MessageError
-from server.api import Malformed, paged, refuse_oversized_body, run_name_of, run_url
+from server.api import Malformed, paged, permission_to, refuse_oversized_body, run_name_of, run_url
 from server.errors import InvalidSettings
 from server.positions.models import Position
 from server.positions.selectors import positions
@@ -38,8 +38,12 @@ def position_details(request: Request, position: Position) -> dict[str, Any]:
 class StartPositionsApi(APIView):
     """Start positions of all runs."""
 
-    permission_classes = (IsAdminUser,)
     parser_classes = (JSONParser,)
+
+    def get_permissions(self) -> list[BasePermission]:
+        """Whose role says so may read them, or add to them."""
+        verb = "add" if self.request.method == "POST" else "view"
+        return [permission_to(f"positions.{verb}_position")()]
 
     @extend_schema(operation_id="start_position_list", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework.permissions import BasePermission, IsAdminUser
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -33,7 +33,15 @@ from common.wire import (
     MessageError,
     NetworkUpload,
 )
-from server.api import Malformed, form_schema, network_name_of, read_form, refuse_oversized_body, run_name_of
+from server.api import (
+    Malformed,
+    form_schema,
+    network_name_of,
+    permission_to,
+    read_form,
+    refuse_oversized_body,
+    run_name_of,
+)
 from server.errors import InvalidSettings, Unavailable
 from server.gates.services import accepted_register, candidate_register
 from server.networks.api import NetworkListApi, network_details
@@ -52,7 +60,7 @@ class NetworksApi(NetworkListApi):
 
     def get_permissions(self) -> list[BasePermission]:
         """Everybody may read."""
-        return [IsAdminUser()] if self.request.method == "POST" else []
+        return [permission_to("networks.add_network")()] if self.request.method == "POST" else []
 
     @extend_schema(
         operation_id="network_upload",

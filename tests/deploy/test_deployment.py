@@ -230,10 +230,14 @@ def test_another_user_of_the_machine_has_no_way_to_our_database(name: str) -> No
         try:
             url = database.start(path, durable=False)
             psycopg2.connect(url).close()
-            code = f"import psycopg2; psycopg2.connect({url!r})"
+            code = f"psycopg2.connect({url!r})"
             plain = dict(os.environ, HOME="/nonexistent")
             tried = subprocess.run(
-                [sys.executable, "-c", "import os; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n" + code],
+                [
+                    sys.executable,
+                    "-c",
+                    "import os, psycopg2; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n" + code,
+                ],
                 capture_output=True,
                 text=True,
                 env=plain,

@@ -16,6 +16,7 @@ from django.test import Client
 
 from common import wire
 from server.accounts.models import Contributor
+from server.accounts.roles import Role, role_set
 from server.gates.models import Gate
 from server.networks.models import Network, NetworkState
 from server.networks.services import network_examined
@@ -35,8 +36,7 @@ CONTENT = NET.read_bytes()
 def staff(db: None) -> Contributor:
     """Somebody who may bring networks."""
     contributor = make_contributor("staff")
-    contributor.user.is_staff = True
-    contributor.user.save()
+    role_set(contributor.user, Role.OPERATOR)
     return contributor
 
 
@@ -140,7 +140,9 @@ def test_another_file_under_a_known_name_is_refused(
     assert wire.PHRASE_ALREADY_EXISTS not in told, "KataGo's script would take that for success"
 
 
-def test_only_staff_brings_networks(client: Client, anna: Contributor, run: Run) -> None:
+def test_only_operators_bring_networks(client: Client, anna: Contributor, run: Run) -> None:
+    assert send(client, anna).status_code == 403
+    role_set(anna.user, Role.MODERATOR)
     assert send(client, anna).status_code == 403
     assert send(client, None).status_code == 401
     assert client.get(wire.PATH_NETWORKS).status_code == 200

@@ -11,6 +11,7 @@ from django.test import Client
 from common import wire
 from common.parameters import parse_selfplay
 from server.accounts.models import Contributor
+from server.accounts.roles import Role, role_set
 from server.errors import InvalidSettings
 from server.jobs.models import Job
 from server.jobs.selectors import positions_of_game
@@ -41,8 +42,7 @@ POSITION: dict[str, Any] = {
 def staff(db: None) -> Contributor:
     """Somebody who may give positions."""
     contributor = make_contributor("staff")
-    contributor.user.is_staff = True
-    contributor.user.save()
+    role_set(contributor.user, Role.OPERATOR)
     return contributor
 
 
