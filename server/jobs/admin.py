@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.http import HttpRequest
 
+from server.admin_forms import ChangedFieldsAdmin
 from server.admin_lists import KeyPagedAdmin
 from server.jobs.models import Job, WantedMatch
 
@@ -24,7 +25,7 @@ class JobAdmin(KeyPagedAdmin):
 
 
 @admin.register(WantedMatch)
-class WantedMatchAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
+class WantedMatchAdmin(ChangedFieldsAdmin):
     """Matches that maintainers ask for."""
 
     list_display = ("first", "second", "run", "received", "games", "created_at")
