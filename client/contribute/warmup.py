@@ -121,8 +121,11 @@ def main() -> None:
 
 
 def _end_with_the_parent() -> None:
-    """Nothing ever comes on stdin: it ends when the parent does, whatever ended that."""
-    sys.stdin.buffer.read(1)
+    """Nothing ever comes on stdin: it ends when the parent does, whatever ended that.
+
+    Not read through Python's buffer, of which the interpreter takes the lock at its end.
+    """
+    os.read(sys.stdin.fileno(), 1)
     os._exit(EXIT_INTERRUPTED)
 
 
