@@ -89,11 +89,10 @@ def test_what_was_changed_is_told() -> None:
 
 
 def test_games_that_go_on_with_others_are_equal_too() -> None:
-    job = selfplay_job(selfplay_text(earlyForkGameProb=1, earlyForkGameExpectedMoveProp=0.1), 2)
-    first, second = orders_of(job)
-    (parent,) = play([first])
-    assert parent.forks
-    (game,) = play([replace(second, start=parent.forks[0])])
+    job = selfplay_job(selfplay_text(earlyForkGameProb=0.5, earlyForkGameExpectedMoveProp=0.1), 20)
+    *orders, last = orders_of(job)
+    parent = next(game for game in play(orders) if game.forks)
+    (game,) = play([replace(last, start=parent.forks[0])])
     stored, sgf = stored_as(game, job)
     assert stored.fork is not None
     assert again(stored, sgf, game) == []
