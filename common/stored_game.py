@@ -11,8 +11,9 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, StrictInt, StrictStr, model_validator
 
 from common.go.basics import MAX_LENGTH
-from common.wire import MAX_CONFIG_BYTES, MAX_SEED, MIN_DATA_BOARD_LENGTH, ForkOrigin, StartPosition
+from common.wire import MAX_CONFIG_BYTES, MAX_SEED, MIN_DATA_BOARD_LENGTH, StartPosition
 from common.wire_base import JsonMessage, file_name
+from common.wire_uploads import ForkOrigin
 
 FACTS_FILE: Final = "game.json"
 SGF_FILE: Final = "game.sgf"

@@ -12,7 +12,6 @@ the protocol. A message that does not hold is a `MessageError` whose text names 
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from datetime import UTC, datetime
@@ -22,7 +21,6 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    ConfigDict,
     Field,
     StrictBool,
     StrictInt,
@@ -38,14 +36,12 @@ from common.wire_base import (
     FormInteger,
     FormMessage,
     FormNumber,
-    HalfInteger,
     JsonMessage,
     Number,
     absent_if_empty,
     address,
     describe,
     file_name,
-    json_text,
     limit_bytes,
     no_control_characters,
     sha256_or_empty,
@@ -166,16 +162,13 @@ def own_client_version(user_agent: str) -> tuple[int, ...] | None:
     return tuple(int(part) for part in found[1].split(".")) if found else None
 
 
-_Url = Annotated[StrictStr, Field(max_length=MAX_URL_LENGTH), AfterValidator(address)]
+Url = Annotated[StrictStr, Field(max_length=MAX_URL_LENGTH), AfterValidator(address)]
 _RunName = Annotated[StrictStr, Field(min_length=1, max_length=MAX_RUN_NAME_LENGTH), AfterValidator(file_name)]
-_NetworkName = Annotated[StrictStr, Field(min_length=1, max_length=MAX_NETWORK_NAME_LENGTH), AfterValidator(file_name)]
-_Sha256 = Annotated[StrictStr, Field(max_length=64), AfterValidator(sha256_or_empty)]
-_JobId = Annotated[StrictStr, Field(pattern=r"^[0-9A-Za-z-]{1,64}$")]
-_JobToken = Annotated[StrictStr, Field(pattern=r"^[0-9A-Za-z_=-]+$", max_length=MAX_TOKEN_LENGTH)]
+NetworkName = Annotated[StrictStr, Field(min_length=1, max_length=MAX_NETWORK_NAME_LENGTH), AfterValidator(file_name)]
+Sha256 = Annotated[StrictStr, Field(max_length=64), AfterValidator(sha256_or_empty)]
+JobId = Annotated[StrictStr, Field(pattern=r"^[0-9A-Za-z-]{1,64}$")]
+JobToken = Annotated[StrictStr, Field(pattern=r"^[0-9A-Za-z_=-]+$", max_length=MAX_TOKEN_LENGTH)]
 _Hexadecimal = Annotated[StrictStr, Field(pattern=r"^[0-9A-Fa-f]{1,32}$")]
-_Uid = Annotated[StrictStr, Field(pattern=r"^[0-9A-Fa-f]{32}$"), AfterValidator(str.upper)]
-_BoardSize = Annotated[FormInteger, Field(ge=MIN_LENGTH, le=MAX_LENGTH)]
-_JsonText = BeforeValidator(json_text(MAX_FORM_JSON_BYTES))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -187,7 +180,7 @@ class RunReference(JsonMessage):
     """The run a task belongs to: its folder name at the client and its address."""
 
     name: _RunName
-    url: _Url
+    url: Url
 
 
 class RunInfo(RunReference):
@@ -203,13 +196,13 @@ class RunInfo(RunReference):
 class NetworkInfo(JsonMessage):
     """One network, in tasks and as answer to ``GET /api/networks/newest_training/`` (contribute-protocol.md 4.3)."""
 
-    name: _NetworkName
-    url: _Url | None
+    name: NetworkName
+    url: Url | None
     """Sent back in uploads."""
-    model_file: _Url | None
+    model_file: Url | None
     """Absolute address of the file; None for the random network."""
     model_file_bytes: Annotated[StrictInt, Field(ge=0)]
-    model_file_sha256: _Sha256
+    model_file_sha256: Sha256
     is_random: StrictBool
     """No file: the client plays with an evaluator without knowledge."""
     created_at: Annotated[StrictStr, Field(max_length=128)] | None = None
@@ -286,7 +279,7 @@ class StartPosition(JsonMessage):
 class GivenPosition(JsonMessage):
     """One element of what an administrator sends to `PATH_START_POSITIONS` (contribute-protocol.md 14)."""
 
-    run: _Url
+    run: Url
     weight: Annotated[Number, Field(gt=0, le=1e200)]
     """How often it is drawn, in comparison with others."""
     data: StartPosition
@@ -306,11 +299,11 @@ class TaskBase(JsonMessage):
         Field(max_length=MAX_TASK_REP_FACTOR),
     ] = ()
     """Element i is ``key=value,key=value`` put over `config` for game i."""
-    job_id: _JobId | None = None
+    job_id: JobId | None = None
     """Ours: names the leased job; comes back with each of its games."""
     lease_seconds: Annotated[StrictInt, Field(ge=1, le=MAX_LEASE_SECONDS)] | None = None
     """Ours: after this time the server may give the job to another client."""
-    job_token: _JobToken | None = None
+    job_token: JobToken | None = None
     """Ours: comes back with each game, and proves that the server gave this job to this login."""
     games: Annotated[StrictInt, Field(ge=1, le=MAX_TASK_REP_FACTOR)] | None = None
     """Ours: how many games are to be played, by the speed and room that the request told."""
@@ -367,21 +360,6 @@ def read_task(body: bytes | str) -> SelfplayTask | RatingTask:
         return _TASK.validate_json(body)
     except ValidationError as error:
         raise MessageError(describe(error)) from None
-
-
-class UploadAnswer(JsonMessage):
-    """Answer to an upload that needs no further attempt.
-
-    Only `kg_game_uid` proves it to our client, as a status can come from whatever stands in between; katago-server
-    answers with the game's fields, this one among them. The other fields are ours.
-    """
-
-    kg_game_uid: Annotated[StrictStr, Field(max_length=48)] | None = None
-    """The game that the server has now."""
-    already_known: StrictBool = False
-    """The same game was received before; nothing was stored now."""
-    detail: StrictStr | None = None
-    """Text for people, e.g. that the game waits for its audit."""
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -483,165 +461,3 @@ class TaskRequest(FormMessage):
     """Ours: how many games can begin now."""
     games_per_hour: Annotated[FormNumber, Field(ge=0, le=MAX_GAMES_PER_HOUR)] | None = None
     """Ours: the machine's speed of late, once it is known."""
-
-
-class UploadedRules(JsonMessage):
-    """The rules of an uploaded game, without komi (rules.md 1.3, compact).
-
-    A rule that is not known here is refused: without it the game would be another.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    ko: Literal["SIMPLE", "POSITIONAL", "SITUATIONAL"]
-    scoring: Literal["AREA", "TERRITORY"]
-    tax: Literal["NONE", "SEKI", "ALL"]
-    suicide: StrictBool
-    has_button: Annotated[StrictBool, Field(alias="hasButton")] = False
-    white_handicap_bonus: Annotated[Literal["0", "N", "N-1"], Field(alias="whiteHandicapBonus")] = "0"
-    friendly_pass_ok: Annotated[StrictBool, Field(alias="friendlyPassOk")] = False
-
-    def to_object(self) -> dict[str, Any]:
-        """The JSON object to send: what has its default is left out."""
-        required = {"ko", "scoring", "tax", "suicide"}
-        kept = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        return self.model_dump(mode="json", by_alias=True, include=required) | kept
-
-
-class ExtraMetadata(JsonMessage):
-    """Facts about a training game that neither its SGF nor its rows tell; an empty object for rating games."""
-
-    playout_doubling_advantage: Annotated[Number, Field(ge=-10, le=10)] | None = None
-    playout_doubling_advantage_pla: Literal["Black", "White", "Empty"] | None = None
-    draw_equivalent_wins_for_white: Annotated[Number, Field(ge=0, le=1)] | None = None
-    pos_metadata: (
-        Annotated[StrictStr, Field(max_length=MAX_POSITION_METADATA_LENGTH), AfterValidator(storable)] | None
-    ) = None
-
-
-class ForkOrigin(JsonMessage):
-    """Ours: what a game that goes on with another one cannot tell by its record: see `GameUpload.fork`."""
-
-    kind: Literal["plain", "seki", "hint"]
-    komi: Annotated[Number, Field(ge=-1000, le=1000)]
-    """Before it was drawn again for this game."""
-    training_weight: Annotated[Number, Field(gt=0, lt=5)]
-    """Of the rows of the other game."""
-
-
-class GameUpload(FormMessage):
-    """The fields that both kinds of upload share (contribute-protocol.md 8, 9)."""
-
-    left_out_if_none: ClassVar[frozenset[str]] = frozenset({"job_id", "job_token", "game_number", "fork"})
-
-    def to_form(self) -> dict[str, str]:
-        """The text fields in the order of the protocol, ours after those."""
-        written = super().to_form()
-        return {name: text for name, text in written.items() if name not in self.left_out_if_none} | written
-
-    board_size_x: _BoardSize
-    board_size_y: _BoardSize
-    handicap: Annotated[FormInteger, Field(ge=0, le=1000)]
-    """As ``HA`` of the SGF: 0, or 2 and more."""
-    komi: Annotated[HalfInteger, Field(ge=-1000, le=1000)]
-    gametype: Annotated[StrictStr, Field(pattern=r"^[a-z_]{1,24}$")]
-    """``normal``, ``cleanup_training``, ``fork``, … (see `form_game_type`)."""
-    rules: Annotated[UploadedRules, _JsonText]
-    extra_metadata: Annotated[ExtraMetadata, _JsonText]
-    winner: Literal["W", "B", "0", "-"]
-    """``0`` is a draw, ``-`` no result."""
-    score: Annotated[Annotated[HalfInteger, Field(ge=-10000, le=10000)] | None, BeforeValidator(absent_if_empty)]
-    """White minus Black at the end; 0 after resignation or no result."""
-    resigned: FormBoolean
-    game_length: Annotated[FormInteger, Field(ge=0, le=MAX_GAME_LENGTH)]
-    """Moves recorded, the opening included."""
-    kg_game_uid: _Uid
-    """Drawn by the client; the key by which a repeated upload is recognised. Kept in upper case."""
-    run: _Url
-    white_network: _Url
-    black_network: _Url
-    job_id: Annotated[_JobId | None, BeforeValidator(absent_if_empty)] = None
-    """Ours: `TaskBase.job_id` of the task."""
-    job_token: Annotated[_JobToken | None, BeforeValidator(absent_if_empty)] = None
-    """Ours: `TaskBase.job_token` of the task."""
-    game_number: Annotated[FormInteger, Field(ge=0, lt=MAX_TASK_REP_FACTOR)] | None = None
-    """Ours: which game of the task it is, from 0; with `TaskBase.seed` it determines the game."""
-    fork: Annotated[ForkOrigin | None, _JsonText] = None
-    """Ours: told exactly by a game that goes on with another one."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.handicap == 1:
-            raise ValueError("handicap: is 0, or 2 and more")
-        if self.resigned and self.winner not in ("W", "B"):
-            raise ValueError("winner: a game that ended by resignation has one")
-        return self
-
-
-class NetChange(JsonMessage):
-    """A game of self-play went on with another network of its run."""
-
-    turn: Annotated[StrictInt, Field(ge=1, le=MAX_GAME_LENGTH)]
-    """Of the record: its search is the first one by that network."""
-    network: _Url
-
-
-class TrainingGameUpload(GameUpload):
-    """Text fields of ``POST /api/games/training/``; files ``sgf_file`` and ``training_data_file`` travel with it."""
-
-    left_out_if_none: ClassVar[frozenset[str]] = GameUpload.left_out_if_none | {"net_changes"}
-
-    num_training_rows: Annotated[FormInteger, Field(ge=1, le=MAX_ROWS)]
-    """Rows in the npz file; a game without rows is not uploaded."""
-    net_changes: Annotated[
-        Annotated[tuple[NetChange, ...], Field(min_length=1, max_length=MAX_NET_CHANGES)] | None,
-        BeforeValidator(json_text(MAX_NET_CHANGES * MAX_URL_LENGTH)),
-        BeforeValidator(absent_if_empty),
-    ] = None
-    """Ours: the changes of the network in mid-game, by ascending turns; ``black_network`` and ``white_network`` are the
-    one by which the game began."""
-
-    @model_validator(mode="after")
-    def _changes_in_order(self) -> Self:
-        turns = [change.turn for change in self.net_changes or ()]
-        if any(before >= after for before, after in itertools.pairwise(turns)):
-            raise ValueError("net_changes: their turns ascend")
-        if turns and turns[-1] > self.game_length:
-            raise ValueError("net_changes: a turn lies beyond the end of the game")
-        if turns and self.job_id is None:
-            raise ValueError("net_changes: only the games of a job that has a name change their network")
-        return self
-
-
-class NetworkUpload(FormMessage):
-    """Text fields of ``POST /api/networks/`` (contribute-protocol.md 14); ``model_file`` travels with them."""
-
-    run: _Url
-    name: _NetworkName
-    network_size: Annotated[StrictStr, Field(max_length=64), AfterValidator(storable)] = ""
-    is_random: FormBoolean = False
-    model_file_bytes: Annotated[FormInteger | None, BeforeValidator(absent_if_empty)] = None
-    model_file_sha256: _Sha256 = ""
-    training_games_enabled: FormBoolean = False
-    rating_games_enabled: FormBoolean = True
-    parent_network: Annotated[_Url | None, BeforeValidator(absent_if_empty)] = None
-    train_step: Annotated[FormInteger, Field(ge=0)] = 0
-    total_num_data_rows: Annotated[FormInteger, Field(ge=0)] = 0
-    extra_stats: Annotated[dict[str, Any], _JsonText] = Field(default_factory=dict)
-    notes: Annotated[StrictStr, Field(max_length=MAX_NOTES_LENGTH), AfterValidator(storable)] = ""
-    log_gamma_offset: Annotated[FormNumber, Field(ge=-100, le=100)] = 0.0
-
-
-class RatingGameUpload(GameUpload):
-    """Text fields of ``POST /api/games/rating/``; the file ``sgf_file`` travels with it."""
-
-    @model_validator(mode="after")
-    def _two_networks(self) -> Self:
-        if self.white_network == self.black_network:
-            raise ValueError("black_network: a rating game has two different networks")
-        return self
-
-
-def form_game_type(sgf_game_type: str) -> str:
-    """Spelling of a game type in `GameUpload.gametype`, from the one in the SGF's root comment (``gtype``)."""
-    return "cleanup_training" if sgf_game_type == "cleanuptraining" else sgf_game_type

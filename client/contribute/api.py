@@ -23,7 +23,7 @@ from client.contribute.exchange import Answer, Exchange, foreign, retry_after
 from client.contribute.settings import Login
 from client.contribute.spool import SpooledGame
 from client.contribute.uploads import UPLOAD_KINDS
-from common import wire
+from common import wire, wire_uploads
 from common.wire_base import JsonMessage
 
 M = TypeVar("M", bound=JsonMessage)
@@ -84,7 +84,7 @@ class ServerApi:
         except wire.MessageError as error:
             raise OutageError(self._not_understood(answer, error)) from error
 
-    def upload(self, game: SpooledGame) -> wire.UploadAnswer:
+    def upload(self, game: SpooledGame) -> wire_uploads.UploadAnswer:
         """Send one game of the spool; the answer proves that the server has it, since now or since an earlier try.
 
         What proves it is a JSON object that names the game in ``kg_game_uid``, as our server and katago-server answer,
@@ -101,10 +101,10 @@ class ServerApi:
             parts[field] = (path.name, path.read_bytes(), CONTENT_TYPES.get(field, "application/octet-stream"))
         answer = self._send("POST", UPLOAD_KINDS[game.kind].path, parts)
         if _is_known(answer):
-            return wire.UploadAnswer(kg_game_uid=game.uid, already_known=True)
+            return wire_uploads.UploadAnswer(kg_game_uid=game.uid, already_known=True)
         self._good(answer)
         try:
-            told = wire.UploadAnswer.from_json(answer.content)
+            told = wire_uploads.UploadAnswer.from_json(answer.content)
         except wire.MessageError as error:
             raise OutageError(self._not_understood(answer, error)) from error
         if (told.kg_game_uid or "").upper() != game.uid.upper():

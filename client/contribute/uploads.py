@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from client.contribute.task_kinds import networks_of
-from common import wire
+from common import wire, wire_uploads
 from common.rows import to_npz
 
 if TYPE_CHECKING:  # slow to import, and the parent has no finished games
@@ -23,13 +23,13 @@ class UploadKind:
     """A kind of games on the wire."""
 
     path: str  # of the server
-    form: type[wire.GameUpload]
+    form: type[wire_uploads.GameUpload]
     games: str  # what the volunteer reads of them
 
 
 UPLOAD_KINDS: Final = {
-    "training": UploadKind(wire.PATH_TRAINING_GAMES, wire.TrainingGameUpload, "self-play"),
-    "rating": UploadKind(wire.PATH_RATING_GAMES, wire.RatingGameUpload, "matches"),
+    "training": UploadKind(wire.PATH_TRAINING_GAMES, wire_uploads.TrainingGameUpload, "self-play"),
+    "rating": UploadKind(wire.PATH_RATING_GAMES, wire_uploads.RatingGameUpload, "matches"),
 }
 """By `client.games.kinds.GameKind.upload`, which the spool writes down with each game."""
 
@@ -76,7 +76,7 @@ def _fields_of(facts: GameFacts, start: GivenStart | None) -> dict[str, Any]:
         "board_size_y": facts.y_size,
         "handicap": facts.handicap,
         "komi": facts.rules.komi,
-        "gametype": wire.form_game_type(facts.game_type),
+        "gametype": wire_uploads.form_game_type(facts.game_type),
         "rules": facts.rules.to_json(komi=False, compact=True),
         "extra_metadata": extra,
         "winner": facts.winner,
@@ -87,14 +87,14 @@ def _fields_of(facts: GameFacts, start: GivenStart | None) -> dict[str, Any]:
     }
 
 
-def _fork_of(start: GivenStart | None) -> wire.ForkOrigin | None:
+def _fork_of(start: GivenStart | None) -> wire_uploads.ForkOrigin | None:
     """What the record does not tell of the game that this one goes on with, if it goes on with one."""
     from client.games.starts import Fork
 
     if not isinstance(start, Fork):
         return None
     kind: Any = start.kind.name.lower()
-    return wire.ForkOrigin(kind=kind, komi=start.start.rules.komi, training_weight=start.training_weight)
+    return wire_uploads.ForkOrigin(kind=kind, komi=start.start.rules.komi, training_weight=start.training_weight)
 
 
 def _favoured(white_doublings: float) -> str:

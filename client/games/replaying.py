@@ -25,7 +25,8 @@ from common.rows import ARRAYS, Rows
 from common.sgf import read
 from common.sgf_record import LETTERS, GameRecord, Move
 from common.stored_game import StoredGame, StoredNetwork
-from common.wire import MAX_SGF_BYTES, ForkOrigin
+from common.wire import MAX_SGF_BYTES
+from common.wire_uploads import ForkOrigin
 
 _BEGAN_ELSEWHERE: Final = "cleanuptraining"
 

@@ -13,15 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.wire import (
-    ErrorAnswer,
-    GameUpload,
-    MessageError,
-    RatingGameUpload,
-    TrainingGameUpload,
-    UploadAnswer,
-    own_client_version,
-)
+from common.wire import ErrorAnswer, MessageError, own_client_version
+from common.wire_uploads import GameUpload, RatingGameUpload, TrainingGameUpload, UploadAnswer
 from server.accounts.selectors import require_contributor
 from server.api import (
     form_schema,

@@ -21,7 +21,8 @@ from common.audit_report import Deadline, Findings, OutOfTime, Reason
 from common.go.rules import Rules
 from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
 from common.rows import Rows, RowsError, read_npz
-from common.wire import StartPosition, form_game_type
+from common.wire import StartPosition
+from common.wire_uploads import form_game_type
 from server.games.figures import figures_of
 from server.games.models import Game, GameState
 from server.games.moving import Refusal, StateChange, games_lock, passed_change, states_change

@@ -9,7 +9,8 @@ from typing import Final, Literal
 from django.core.files.storage import default_storage
 
 from common.stored_game import StoredGame, StoredNetwork
-from common.wire import ForkOrigin, StartPosition
+from common.wire import StartPosition
+from common.wire_uploads import ForkOrigin
 from server.games.models import Game, GameKind
 from server.jobs.models import Job
 from server.networks.models import Network

@@ -53,7 +53,7 @@ class Game(models.Model):
     job_number = models.PositiveSmallIntegerField(
         null=True, help_text="Which game of its job, from 0; with the job's seed it determines the game."
     )
-    fork = models.JSONField(null=True, help_text="Of a game that goes on with another: see wire.ForkOrigin.")
+    fork = models.JSONField(null=True, help_text="Of a game that goes on with another: see wire_uploads.ForkOrigin.")
     content = models.UUIDField(
         null=True, help_text="Start, moves and networks: see server.games.identity. None for games of older versions."
     )

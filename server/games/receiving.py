@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from django.db import DataError, IntegrityError, transaction
 
-from common.wire import GameUpload, TrainingGameUpload
+from common.wire_uploads import GameUpload, TrainingGameUpload
 from server.accounts.models import Contributor
 from server.errors import GameExists, GameRefused
 from server.games.identity import identity_of

@@ -31,8 +31,8 @@ from common.wire import (
     PHRASE_ALREADY_EXISTS,
     ErrorAnswer,
     MessageError,
-    NetworkUpload,
 )
+from common.wire_uploads import NetworkUpload
 from server.api import (
     Malformed,
     form_schema,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from common import wire
+from common import wire, wire_uploads
 from common.go.rules import Rules
 from common.wire_base import FormMessage, JsonMessage
 from tests import FIXTURES, ROOT
@@ -32,13 +32,13 @@ JSON_MESSAGES: dict[str, type[JsonMessage]] = {
     "network_random.json": wire.NetworkInfo,
     "task_selfplay.json": wire.SelfplayTask,
     "task_rating.json": wire.RatingTask,
-    "upload_answer.json": wire.UploadAnswer,
+    "upload_answer.json": wire_uploads.UploadAnswer,
     "error.json": wire.ErrorAnswer,
 }
 FORMS: dict[str, type[FormMessage]] = {
     "task_request.json": wire.TaskRequest,
-    "training_game.json": wire.TrainingGameUpload,
-    "rating_game.json": wire.RatingGameUpload,
+    "training_game.json": wire_uploads.TrainingGameUpload,
+    "rating_game.json": wire_uploads.RatingGameUpload,
 }
 
 
@@ -301,33 +301,33 @@ def test_rating_tasks_have_two_dated_networks() -> None:
         wire.RatingTask.from_object(task | {"white_network": undated})
     game = golden("rating_game.json")
     with pytest.raises(wire.MessageError, match="two different"):
-        wire.RatingGameUpload.from_form(game | {"white_network": game["black_network"]})
+        wire_uploads.RatingGameUpload.from_form(game | {"white_network": game["black_network"]})
 
 
 def test_upload_details() -> None:
     game = golden("training_game.json")
     with pytest.raises(wire.MessageError, match="winner"):
-        wire.TrainingGameUpload.from_form(game | {"winner": "0", "resigned": "true"})
-    lower = wire.TrainingGameUpload.from_form(game | {"kg_game_uid": str(game["kg_game_uid"]).lower()})
+        wire_uploads.TrainingGameUpload.from_form(game | {"winner": "0", "resigned": "true"})
+    lower = wire_uploads.TrainingGameUpload.from_form(game | {"kg_game_uid": str(game["kg_game_uid"]).lower()})
     assert lower.kg_game_uid == game["kg_game_uid"]
-    assert wire.TrainingGameUpload.from_form(game | {"score": ""}).score is None
-    assert wire.TrainingGameUpload.from_form(game | {"score": ""}).to_form()["score"] == ""
-    assert wire.TrainingGameUpload.from_form(game | {"job_id": ""}).job_id is None
-    assert wire.TrainingGameUpload.from_form(game | {"komi": "-0"}).to_form()["komi"] == "0"
-    assert wire.TrainingGameUpload.from_form(game | {"score": "-10000"}).to_form()["score"] == "-10000"
+    assert wire_uploads.TrainingGameUpload.from_form(game | {"score": ""}).score is None
+    assert wire_uploads.TrainingGameUpload.from_form(game | {"score": ""}).to_form()["score"] == ""
+    assert wire_uploads.TrainingGameUpload.from_form(game | {"job_id": ""}).job_id is None
+    assert wire_uploads.TrainingGameUpload.from_form(game | {"komi": "-0"}).to_form()["komi"] == "0"
+    assert wire_uploads.TrainingGameUpload.from_form(game | {"score": "-10000"}).to_form()["score"] == "-10000"
     rules = (
         '{"ko":"SITUATIONAL","scoring":"AREA","tax":"NONE","suicide":false,"hasButton":true,"whiteHandicapBonus":"N-1"}'
     )
-    written = wire.TrainingGameUpload.from_form(game | {"rules": rules}).to_form()["rules"]
+    written = wire_uploads.TrainingGameUpload.from_form(game | {"rules": rules}).to_form()["rules"]
     assert json.loads(written) == json.loads(rules)
-    assert wire.form_game_type("cleanuptraining") == "cleanup_training"
-    assert wire.form_game_type("fork") == "fork"
+    assert wire_uploads.form_game_type("cleanuptraining") == "cleanup_training"
+    assert wire_uploads.form_game_type("fork") == "fork"
 
 
 @given(any_rules())
 def test_every_rule_is_told(rules: Rules) -> None:
     told = rules.to_json(komi=False, compact=True)
-    assert wire.UploadedRules.from_object(told).to_object() == told
+    assert wire_uploads.UploadedRules.from_object(told).to_object() == told
 
 
 @pytest.mark.parametrize("key", ["ko_rule", "passStones", "komi", "hasbutton"])
@@ -336,12 +336,12 @@ def test_a_rule_that_is_not_known_is_refused(key: str) -> None:
     game = golden("training_game.json")
     rules = json.loads(str(game["rules"])) | {key: 1}
     with pytest.raises(wire.MessageError, match=rf"^rules\.{key}: is not known here, and cannot be passed over$"):
-        wire.TrainingGameUpload.from_form(game | {"rules": json.dumps(rules)})
+        wire_uploads.TrainingGameUpload.from_form(game | {"rules": json.dumps(rules)})
 
 
 def test_several_problems_are_listed_but_not_all() -> None:
     with pytest.raises(wire.MessageError, match=r"^board_size_x: .*; and \d+ more$"):
-        wire.TrainingGameUpload.from_form({})
+        wire_uploads.TrainingGameUpload.from_form({})
 
 
 def test_not_json_is_a_message_error() -> None:

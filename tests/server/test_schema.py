@@ -7,7 +7,7 @@ from django.test import Client
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.validation import validate_schema
 
-from common import wire
+from common import wire, wire_uploads
 
 
 @pytest.mark.django_db
@@ -26,7 +26,7 @@ def test_the_description_is_valid_and_complete(client: Client) -> None:
     task = schema["components"]["schemas"]["Task"]["oneOf"]
     assert {part["$ref"].rpartition("/")[2] for part in task} == {"SelfplayTask", "RatingTask"}
     form = schema["paths"][wire.PATH_TRAINING_GAMES]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
-    fields = set(wire.TrainingGameUpload.model_fields) | {"sgf_file", "training_data_file"}
+    fields = set(wire_uploads.TrainingGameUpload.model_fields) | {"sgf_file", "training_data_file"}
     assert set(form["properties"]) == fields
     assert {"sgf_file", "training_data_file", "kg_game_uid"} <= set(form["required"])
     assert "job_id" not in form["required"]

@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='game',
             name='fork',
-            field=models.JSONField(help_text='Of a game that goes on with another: see wire.ForkOrigin.', null=True),
+            field=models.JSONField(help_text='Of a game that goes on with another: see wire_uploads.ForkOrigin.', null=True),
         ),
         migrations.AddField(
             model_name='game',

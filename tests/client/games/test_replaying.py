@@ -18,7 +18,7 @@ from client.games.starts import Fork
 from client.networks import Network
 from common.rows import read_npz
 from common.stored_game import StoredGame, StoredNetwork
-from common.wire import ForkOrigin
+from common.wire_uploads import ForkOrigin
 from nets.evaluation.batch import Evaluator
 from tests.client.contribute.jobs import POSITION, rating_job, selfplay_job
 from tests.client.games.evaluators import OpinionatedEvaluator

@@ -11,7 +11,7 @@ from django.test import Client
 
 from common.go.rules import Scoring
 from common.rows import to_npz
-from common.wire import form_game_type
+from common.wire_uploads import form_game_type
 from server.accounts.models import Contributor
 from server.games.models import Game, GameState
 from server.games.moderation import games_refuse

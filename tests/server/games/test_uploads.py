@@ -13,7 +13,7 @@ import pytest
 from django.core.files.storage import default_storage
 from django.test import Client
 
-from common import wire
+from common import wire, wire_uploads
 from server.accounts.models import Contributor
 from server.games.auditing import facts_of
 from server.games.models import Game, GameKind, GameState
@@ -68,7 +68,7 @@ def test_a_training_game_is_stored_by_content(client: Client, anna: Contributor,
     form = game_form(job)
     answer = upload_training(client, anna, form, sgf=SGF)
     assert answer.status_code == 201
-    assert wire.UploadAnswer.from_json(answer.content).kg_game_uid == form["kg_game_uid"]
+    assert wire_uploads.UploadAnswer.from_json(answer.content).kg_game_uid == form["kg_game_uid"]
     game = Game.objects.get()
     assert (game.kind, game.state, game.num_training_rows) == (GameKind.TRAINING, GameState.RECEIVED, 3)
     assert load(game.sgf_file) == SGF
@@ -204,7 +204,7 @@ def test_a_repeated_upload_is_taken_as_done(client: Client, anna: Contributor, j
     assert upload_training(client, anna, form).status_code == 201
     ours = upload_training(client, anna, form)
     assert ours.status_code == 200
-    assert wire.UploadAnswer.from_json(ours.content).already_known
+    assert wire_uploads.UploadAnswer.from_json(ours.content).already_known
     katago = upload_training(client, anna, form, agent=KATAGO)
     assert katago.status_code == 400
     assert wire.PHRASE_ALREADY_EXISTS in katago.json()["detail"]

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from common import wire
+from common import wire, wire_uploads
 from server.accounts.models import Contributor
 from server.games.auditing import games_audit
 from server.games.models import Game
@@ -168,7 +168,7 @@ def test_each_game_of_a_job_is_taken_once(client: Client, anna: Contributor, run
 def test_what_a_game_goes_on_with_is_kept(client: Client, anna: Contributor, run: Run) -> None:
     job = job_of(ask(client, anna))
     fork = {"kind": "plain", "komi": 6.5, "training_weight": 1.0}
-    form = game_form(job, fork=wire.ForkOrigin.from_object(fork).to_json())
+    form = game_form(job, fork=wire_uploads.ForkOrigin.from_object(fork).to_json())
     assert upload_training(client, anna, form).status_code == 201
     assert Game.objects.get().fork == fork
     told = refusal(upload_training(client, anna, game_form(job, fork='{"kind": "tea"}')), 400)
