@@ -6,7 +6,7 @@ parents; children are listed in order of their edges' creation. `NODE` and `EDGE
 descent and backup touch most fields of one element; policies and ladder maps, which are large and read as a whole, lie
 in arrays of their own.
 
-A node of a pool for length 19 takes 1.9 KB: its policy 1448 bytes, its ladders 76, what ladder searches looked at
+A node of a pool for length 19 takes 2.0 KB: its policy 1448 bytes, its ladders 76, what ladder searches looked at
 128, the record 216, two edges 40, an entry of the subtree value bias 32 and its places in two hash tables 16 to 32; 722
 bytes more in a pool that keeps ownership. `client.search.grow.NODES_PER_VISIT` says how many there are for a visit;
 memory is touched only as trees grow into it.

@@ -1,7 +1,8 @@
 """Sets of points as rows of bits, and connected sets among them: a few words instead of hundreds of branches.
 
 Knows the board's shape only. A set is an ``int32[ROWS]``: bit x of row y + 1 is the point (x, y); the rows above and
-below the board are 0, so that a neighbouring row always exists. Used by `common.go.passalive`.
+below the board are 0, so that a neighbouring row always exists. Used by
+`common.go.passalive` and `common.go.ladder_memo`.
 """
 
 from __future__ import annotations

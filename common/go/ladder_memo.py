@@ -18,9 +18,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from common.go.bitrows import lowest_index
+from common.go.bitrows import ROWS as _ROWS
+from common.go.bitrows import beside, fill_connected, lowest_index
 from common.go.ladder_readings import box_around
-from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NUM_POINTS, STRIDE, WHITE
+from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, STRIDE, WHITE
 from common.go.zobrist import STONE_KEYS, split_mix_64
 from common.kernels import njit
 
@@ -31,10 +32,10 @@ _WAYS: Final = 4
 _MAX_NOTED: Final = 1024
 """Searches that list more moves are not kept."""
 
-_ROWS: Final = MAX_LENGTH + 2
 _WHITE_SHIFT: Final = STRIDE
 _AREA_SHIFT: Final = 2 * STRIDE
 _STONES: Final = (1 << _AREA_SHIFT) - 1
+_COLUMNS: Final = (1 << MAX_LENGTH) - 1
 _ONE: Final = np.uint64(1)
 _HALF: Final = np.uint64(32)
 _SET_BITS: Final = np.uint64(_SETS - 1)
@@ -48,15 +49,13 @@ LADDER_MEMO: Final = np.dtype(
         ("size", np.int32),  # of the board in hand: columns times STRIDE, and rows
         ("rows_known", np.int8),
         ("rows", np.int64, _ROWS),  # stones of the board in hand: Black's bits, and White's from _WHITE_SHIFT on
-        ("footprint", np.int64, _ROWS),
+        ("footprint", np.int64, _ROWS),  # bits as Black's
         # moves that the search in hand has listed, from the first on; more are counted, but not kept
         ("noted_count", np.int32),
         ("noted", np.int16, _MAX_NOTED),
         # the footprint in the making
-        ("stamp", np.int32),
-        ("seen", np.int32, NUM_POINTS),  # the stamp at heads of chains that are in it
-        ("stone_count", np.int32),
-        ("stones", np.int16, NUM_POINTS),  # of the defender's chains that may be one
+        ("inside", np.int64, _ROWS),  # stones of a colour
+        ("found", np.int64, _ROWS),  # of these, those of chains that are in it
         # the table: sets of _WAYS entries, of which the oldest goes first
         ("key", np.uint64, (_SETS, _WAYS)),  # 0 = free; the last bit is the verdict
         ("content", np.int64, (_SETS, _WAYS, MAX_LENGTH)),  # rows: stones as in ``rows``, the footprint above
@@ -155,59 +154,37 @@ def recall(board: Any, key: Any, memo: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _add_point(footprint: Any, point: Any) -> None:
-    footprint[point // STRIDE] |= 1 << (point % STRIDE)
-
-
-@njit(cache=True, nogil=True)
-def _add_own_chain(board: Any, head: Any, memo: Any) -> None:
-    """Take in a chain of the defender that may become one with the chain in question."""
-    if memo["seen"][head] == memo["stamp"]:
-        return
-    memo["seen"][head] = memo["stamp"]
-    stone = head
-    for _ in range(board["chain_size"][head]):
-        _add_point(memo["footprint"], stone)
-        memo["stones"][memo["stone_count"]] = stone
-        memo["stone_count"] += 1
-        stone = board["chain_next"][stone]
-
-
-@njit(cache=True, nogil=True)
-def _add_chains_beside(board: Any, point: Any, memo: Any) -> None:
-    """Take in the chains beside ``point``."""
-    heads = board["chain_head"]
-    for offset in NEIGHBOURS:
-        head = heads[point + offset]
-        if head == 0 or memo["seen"][head] == memo["stamp"]:
-            continue
-        memo["seen"][head] = memo["stamp"]
-        stone = head
-        for _ in range(board["chain_size"][head]):
-            _add_point(memo["footprint"], stone)
-            stone = board["chain_next"][stone]
-
-
-@njit(cache=True, nogil=True)
 def _find_footprint(board: Any, target: int, memo: Any) -> None:
     """The footprint of the search for the chain of ``target`` that has just ended, but for the points around it."""
+    last_row = memo["size"] % STRIDE
     footprint = memo["footprint"]
-    for row in range(_ROWS):
+    for row in range(last_row + 2):
         footprint[row] = 0
-    memo["stamp"] += 1
-    memo["stone_count"] = 0
-    owner = board["colour"][target]
-    _add_own_chain(board, np.int64(board["chain_head"][target]), memo)
     for index in range(memo["noted_count"]):
         point = np.int64(memo["noted"][index])
-        _add_point(footprint, point)
-        for offset in NEIGHBOURS:
-            if board["colour"][point + offset] == owner:
-                _add_own_chain(board, np.int64(board["chain_head"][point + offset]), memo)
-    for index in range(memo["noted_count"]):
-        _add_chains_beside(board, np.int64(memo["noted"][index]), memo)
-    for index in range(memo["stone_count"]):
-        _add_chains_beside(board, np.int64(memo["stones"][index]), memo)
+        footprint[point // STRIDE] |= 1 << (point % STRIDE - 1)
+    found = memo["found"]
+    for row in range(1, last_row + 1):
+        found[row] = beside(footprint, row)
+    found[target // STRIDE] |= 1 << (target % STRIDE - 1)
+    is_white = board["colour"][target] == WHITE
+    _add_chains_at(found, is_white, last_row, memo)
+    for row in range(1, last_row + 1):
+        found[row] = beside(footprint, row)
+    _add_chains_at(found, not is_white, last_row, memo)
+
+
+@njit(cache=True, nogil=True)
+def _add_chains_at(found: Any, is_white: bool, last_row: int, memo: Any) -> None:
+    """Take in the chains of one colour that have stones at points of ``found``, which is used up."""
+    shift = _WHITE_SHIFT if is_white else 0
+    inside = memo["inside"]
+    for row in range(1, last_row + 1):
+        inside[row] = (memo["rows"][row] >> shift) & _COLUMNS
+        found[row] &= inside[row]
+    fill_connected(inside, found, last_row)
+    for row in range(1, last_row + 1):
+        memo["footprint"][row] |= found[row]
 
 
 @njit(cache=True, nogil=True)
@@ -233,7 +210,7 @@ def remember(board: Any, target: int, key: Any, is_captured: bool, memo: Any) ->
     for y in range(memo["size"] % STRIDE):
         here = footprint[y + 1]
         around = here | (here << 1) | (here >> 1) | footprint[y] | footprint[y + 2]
-        area = (around >> 1) & ((1 << MAX_LENGTH) - 1)
+        area = around & _COLUMNS
         content[y] = (rows[y + 1] & (area | (area << _WHITE_SHIFT))) | (area << _AREA_SHIFT)
         columns |= area
         if area != 0:
