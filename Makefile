@@ -10,8 +10,8 @@ BIN := $(VENV)/bin
 TORCH_INDEX ?=
 TORCH := torch==2.13.0
 # The tests of a file share what they set up, so they stay together; tests/conftest.py puts the longest files first.
-# `make test PARALLEL=` runs one test after the other.
-PARALLEL ?= --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# Three for two cores, since the tests of whole systems mostly wait. `make test PARALLEL=` runs one test after the other.
+PARALLEL ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint requirements.lock
 
 .PHONY: demo test test-all checks lint types kernels bench setup setup-dev clean
