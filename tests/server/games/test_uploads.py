@@ -145,6 +145,8 @@ def test_changes_of_the_network_are_kept(client: Client, anna: Contributor, job:
         (1, first.name),
         (2, second.name),
     ]
+    page = client.get(f"/game/{game.kind}/{game.uid}/").content.decode()
+    assert f"{first.name} from turn 1 on, {second.name} from turn 2 on" in page
 
 
 @pytest.mark.parametrize(
