@@ -10,7 +10,7 @@ from django.db.models import BigIntegerField, F, Func, QuerySet, Value
 
 from common.wire import MAX_ROWS
 from server.errors import Unavailable
-from server.games.models import Game, GameKind, GameState, MatchScore
+from server.games.models import Decided, Game, GameKind, GameState, MatchScore
 from server.gates.models import Gate
 from server.networks.models import Network
 from server.paging import Cursor, KeyPage, key_page
@@ -43,7 +43,7 @@ class RowsFile:
     file: str
     """Name in the storage."""
     from_random: bool
-    """Played by the network without knowledge."""
+    """Played by the network without knowledge, to its end."""
 
 
 def rows_between(run_id: int, first: int, end: int) -> list[RowsFile]:
@@ -61,8 +61,11 @@ def rows_between(run_id: int, first: int, end: int) -> list[RowsFile]:
     )
     counted = counted.annotate(first_row=F("last_row") - F("num_training_rows"))
     counted = counted.filter(first_row__gte=first, first_row__lt=end)
-    fields = ("number", "rows_file", "black_network__is_random")
-    return [RowsFile(*values) for values in counted.order_by("number").values_list(*fields)]
+    fields = ("number", "rows_file", "black_network__is_random", "later_networks")
+    return [
+        RowsFile(number, file, from_random=is_random and not later)
+        for number, file, is_random, later in counted.order_by("number").values_list(*fields)
+    ]
 
 
 def moderated_parts(run_id: int, since: int, rows: int) -> list[int]:
@@ -135,12 +138,17 @@ def games_in_range(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> list[int]:
-    """Keys of the games of a run in a state, with a reason of refusal if one is given, and within the limits."""
+    """Keys of the games of a run in a state, with a reason of refusal if one is given, and within the limits.
+
+    Without a reason, of refused games those that the audit refused; what was decided otherwise is asked for by name.
+    """
     found = Game.objects.filter(run=run, state=state)
     limits = {"pk__gte": first, "pk__lte": last, "received_at__gte": since, "received_at__lt": until}
     found = found.filter(**{name: limit for name, limit in limits.items() if limit is not None})
     if reason_code:
         found = found.filter(reason_code=reason_code)
+    elif state == GameState.REFUSED:
+        found = found.exclude(reason_code__in=list(Decided))
     return list(found.order_by("pk").values_list("pk", flat=True))
 
 
