@@ -61,6 +61,8 @@ PLAN: Final = RunPlan(
     RUN_NAME,
     (
         *("--defaults", "7x7", "--data-board-len", "7", "--architecture", "b2c32-bn", "--lease-seconds", "120"),
+        # Its one client is this machine's own.
+        *("--watch-games", "0", "--no-quarantines", "--no-prove-texts", "--gate-replays", "0"),
         *("--training-settings", str(ROOT / "deploy" / "demo_training.json")),
     ),
 )
