@@ -30,14 +30,18 @@ class Replayed:
     """The record of the game that was played again; empty if none was."""
 
 
-def play_again(game: Game, folder: Path, *, device: str = "cpu", use_fp16: str = "auto") -> Replayed:
+def play_again(
+    game: Game, folder: Path, *, device: str = "cpu", use_fp16: str = "auto", seed: int | None = None
+) -> Replayed:
     """Write a game into an empty folder, play it again there, and hold the two against each other.
+
+    With a ``seed`` of ours another one is played, by the same networks and text.
 
     Raises:
         NotReplayable, OSError: as `game_export`.
     """
     folder = folder.resolve()  # the client runs elsewhere
-    game_export(game, folder)
+    game_export(game, folder, seed)
     record = folder / _RECORD
     words = ["client", "replay", str(folder), "--device", device, "--use-fp16", use_fp16, "--output", str(record)]
     code, text = client_run(words, REPLAY_SECONDS)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from django.db.models import BigIntegerField, F, Func, QuerySet, Value
+from django.db.models import BigIntegerField, F, Func, Q, QuerySet, Value
 
 from common.wire import MAX_ROWS
+from server.accounts.models import Contributor
 from server.errors import Unavailable
 from server.games.models import Decided, Game, GameKind, GameState, MatchScore
 from server.gates.models import Gate
@@ -92,12 +93,21 @@ def games(kind: GameKind | None = None) -> QuerySet[Game]:
     return found if kind is None else found.filter(kind=kind)
 
 
-def game_list(cursor: Cursor, size: int, *, run: Run, network: Network | None = None) -> KeyPage:
-    """A page of the games of a run, or of one of its networks, of whichever colour."""
+def game_list(
+    cursor: Cursor, size: int, *, run: Run, network: Network | None = None, contributor: Contributor | None = None
+) -> KeyPage:
+    """A page of the games of a run, of one of its networks, of whichever colour, or of one of its contributors."""
     listed = games().only(*_LISTED)
+    if contributor is not None:
+        listed = listed.filter(run=run, contributor=contributor)
+        return key_page([listed if network is None else listed.filter(_played_by(network))], cursor, size)
     if network is None:
         return key_page([listed.filter(run=run)], cursor, size)
     return key_page([listed.filter(black_network=network), listed.filter(white_network=network)], cursor, size)
+
+
+def _played_by(network: Network) -> Q:
+    return Q(black_network=network) | Q(white_network=network)
 
 
 def game_by_uid(kind: str, uid: str) -> Game | None:

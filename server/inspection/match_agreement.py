@@ -2,7 +2,8 @@
 
 A match game has no rows, only moves and what the search of each turn found. Two things hold for whoever searched with
 the networks, on any device and at any precision: the moves are likelier by the network of whose turn it is than by
-chance, and the values lie near what it says of the position. How the bounds were measured: docs/trust-audit.md.
+chance, and the values lie near what it says of the position. A game that we play ourselves by the same networks and
+text tells how far networks that are hardly trained hold to that. How the bounds were measured: docs/trust-audit.md.
 Knows nothing of games, jobs or the database.
 """
 
@@ -23,10 +24,14 @@ from nets.evaluation.batch import Evaluator
 from server.inspection.agreement import ask
 
 LEAST_PREFERENCE: Final = 0.0
-"""Nats by which the network prefers the moves, on average, to moves by chance."""
+"""Nats by which the network prefers the moves, on average, to moves by chance …"""
+PREFERENCE_MARGIN: Final = 1.0
+"""… or so much less than those of a game that we played, where networks know too little to prefer any."""
 MOST_GAP: Final = 0.6
-"""Mean distance of the searches' win - loss from the networks'."""
-MOST_DRIFT: Final = 0.25
+"""Mean distance of the searches' win - loss from the networks' …"""
+GAP_MARGIN: Final = 0.4
+"""… or so much more than in a game that we played, where networks err wildly and searches mend that."""
+MOST_DRIFT: Final = 0.4
 """Mean distance of a game's values from those of the game played again, while both have the same moves."""
 _LEAST: Final = 1e-9
 
@@ -39,10 +44,16 @@ class MatchView(NamedTuple):
     preference: float
     gap: float
 
-    @property
-    def holds(self) -> bool:
-        """Whether the networks may have played so; nothing was looked at where neither knows anything."""
-        return self.moves == 0 or (self.preference >= LEAST_PREFERENCE and self.gap <= MOST_GAP)
+    def holds(self, own: MatchView | None) -> bool:
+        """Whether the networks may have played so, by what they say of a game of ``own`` by the same networks and text.
+
+        Nothing was looked at where neither network knows anything.
+        """
+        least, most = LEAST_PREFERENCE, MOST_GAP
+        if own is not None and own.moves > 0:
+            least = min(least, own.preference - PREFERENCE_MARGIN)
+            most = max(most, own.gap + GAP_MARGIN)
+        return self.moves == 0 or (self.preference >= least and self.gap <= most)
 
 
 def searched_turns(record: GameRecord) -> npt.NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +20,13 @@ from client.contribute.uploads import upload_parts
 from client.networks import evaluator_loader
 from common import wire
 from common.files import sum_of
+from common.game_record import start_of
+from common.go.game import Game as Game9
+from common.go.points import BLACK, PASS, WHITE, x_of, y_of
+from common.precision import Precision
+from common.sgf import read
+from common.sgf_record import GameRecord, MoveValues
+from nets.evaluation.evaluator import load_evaluator
 from server.accounts.models import Contributor
 from server.games.auditing import games_audit
 from server.games.models import Decided, Game, GameState, MatchScore, Replay, ReplayOutcome
@@ -30,20 +38,24 @@ from server.gates.models import Gate, GateState
 from server.gates.services import candidate_register
 from server.inspection import replays
 from server.inspection.evaluation import Networks
+from server.inspection.match_agreement import MatchView, match_view, searched_turns
 from server.inspection.replays import game_look, replays_run
 from server.inspection.tasks import replay as replay_task
 from server.jobs.models import Job
 from server.networks.models import Network, NetworkState
 from server.networks.services import ModelFile, NewNetwork
-from server.runs.models import PromotionRule, Run
+from server.runs.models import Run
 from server.trust.models import Alarm, Standing, Trust
 from tests import FIXTURES
 from tests.client.games.games import match_text, play
+from tests.common.katago_games import katago_uploads
+from tests.oracles import oracle_path
 from tests.server.factories import FAULT, KATAGO, accept, ask, game_form, make_contributor, make_network, upload
 from tests.server.gates.test_gates import play_match
 
 pytestmark = pytest.mark.django_db
 
+ITS_NETWORK = "nets/g170-b6c96-s175395328-d26788732.bin.gz"
 NET = FIXTURES / "nets" / "mini-v10-fixup.bin.gz"
 Says = Callable[[dict[int, Any]], None]
 
@@ -246,41 +258,109 @@ def test_an_honest_game_is_played_again_and_equal(run: Run, played: Network) -> 
     assert run.current_network == played
 
 
+def looked_at(monkeypatch: pytest.MonkeyPatch, again: Replayed, *views: MatchView) -> replays.Look:
+    """The look at a game whose replay is ``again``; with ``views`` said of it and of the replay."""
+    game = Game.objects.select_related("job", "run").order_by("pk")[0]
+    monkeypatch.setattr(replays, "play_again", lambda game, folder, seed: again)
+    if views:
+        said = iter(views)
+        monkeypatch.setattr(replays, "match_view", lambda *arguments: next(said))
+    return game_look(game, Networks(), np.random.default_rng(0))
+
+
 def test_a_replay_with_other_roundings_is_held_against_the_networks(
     run: Run, played: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a client on another device would have played it: from the same seed, but not equal."""
-    game = Game.objects.order_by("pk")[0]
-    other = replays.load(Game.objects.order_by("pk")[1].sgf_file)
-    again = Replayed(3, "move 3: stored aa, played again bb", other)
-    monkeypatch.setattr(replays, "play_again", lambda game, folder: again)
-    outcome, text = game_look(game, Networks(), np.random.default_rng(0))
+    stored = replays.load(Game.objects.order_by("pk")[0].sgf_file)
+    outcome, text = looked_at(monkeypatch, Replayed(3, "move 3: stored aa, played again bb", stored))
     assert outcome == ReplayOutcome.CONSISTENT, text
-    assert "move 3" in text
+    assert text.startswith("move 3: stored aa")
     assert "nats to chance" in text
+    assert "in a game of ours" in text
 
 
-def test_moves_by_chance_are_no_networks_moves(run: Run, played: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    game = Game.objects.order_by("pk")[0]
-    values = b"0.99 0.01 0.00 9.0 v=10"
-    sgf = replays.load(game.sgf_file)
-    parts = sgf.split(b"C[")
-    claimed = (
-        parts[0]
-        + b"C["
-        + b"C[".join(values + part[part.index(b"]") :] if b" v=" in part.split(b"]")[0] else part for part in parts[1:])
-    )
-    monkeypatch.setattr(replays, "play_again", lambda game, folder: Replayed(3, "move 1: another", b""))
-    monkeypatch.setattr(replays, "load", lambda name: claimed)
-    outcome, text = game_look(game, Networks(), np.random.default_rng(0))
-    assert outcome == ReplayOutcome.DIFFERENT, text
+KNOWING, CHANCE = MatchView(20, 2.5, 0.1), MatchView(20, -3.0, 0.1)
+WILD = MatchView(20, 0.01, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("view", "own", "outcome"),
+    [
+        (KNOWING, KNOWING, ReplayOutcome.CONSISTENT),
+        (CHANCE, KNOWING, ReplayOutcome.DIFFERENT),
+        (MatchView(20, 2.5, 0.7), KNOWING, ReplayOutcome.DIFFERENT),
+        (WILD, WILD, ReplayOutcome.CONSISTENT),
+        (MatchView(0, 0.0, 0.0), MatchView(0, 0.0, 0.0), ReplayOutcome.CONSISTENT),
+    ],
+)
+def test_what_the_networks_say_of_a_game_of_ours_is_the_measure(
+    played: Network, monkeypatch: pytest.MonkeyPatch, view: MatchView, own: MatchView, outcome: ReplayOutcome
+) -> None:
+    stored = replays.load(Game.objects.order_by("pk")[0].sgf_file)
+    assert looked_at(monkeypatch, Replayed(3, "move 1: another", stored), view, own)[0] == outcome
+
+
+def test_without_a_game_of_ours_nobody_is_accused(played: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert looked_at(monkeypatch, Replayed(None, "not over", b""), WILD)[0] == ReplayOutcome.UNKNOWN
+    assert looked_at(monkeypatch, Replayed(2, "", b""), KNOWING)[0] == ReplayOutcome.CONSISTENT
+
+
+def test_values_that_no_rounding_makes_are_not_the_games(
+    run: Run, played: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = replays.load(Game.objects.order_by("pk")[0].sgf_file).decode()
+    values = [move.values for move in read(stored).moves if move.values is not None]
+    text = stored
+    for value in values:
+        other = dataclasses.replace(value, win=float(value.win < 0.5), loss=float(value.win >= 0.5))
+        text = text.replace(value.to_text(), other.to_text(), 1)
+    outcome, said = looked_at(monkeypatch, Replayed(3, "move 1: another", text.encode()), KNOWING, KNOWING)
+    assert outcome == ReplayOutcome.DIFFERENT, said
+
+
+def test_moves_of_katago_are_those_of_its_network() -> None:
+    """And moves by chance are not, whatever the values beside them."""
+    evaluator = load_evaluator(oracle_path(ITS_NETWORK), length=9, precision=Precision.FLOAT32)
+    sides, chance = {BLACK: evaluator, WHITE: evaluator}, np.random.default_rng(3)
+    for game in katago_uploads("clean")[:4]:
+        record = read(game.sgf)
+        view = match_view(record, sides, searched_turns(record), 9)
+        assert view.holds(None), view
+        turned = [
+            move if move.values is None else dataclasses.replace(move, values=_turned(move.values))
+            for move in record.moves
+        ]
+        lied = match_view(dataclasses.replace(record, moves=tuple(turned)), sides, searched_turns(record), 9)
+        assert lied.gap > view.gap, "values of the other side"
+        assert lied.preference == view.preference
+        by_chance = _played_by_chance(record, chance)
+        assert not match_view(by_chance, sides, searched_turns(by_chance), 9).holds(view)
+
+
+def _turned(values: MoveValues) -> MoveValues:
+    return dataclasses.replace(values, win=values.loss, loss=values.win)
+
+
+def _played_by_chance(record: GameRecord, chance: np.random.Generator) -> GameRecord:
+    """A game of the same set-up with legal moves by chance, and the values of the record."""
+    game, moves = Game9(start_of(record)), []
+    for move in record.moves[:30]:
+        legal = [point for point in game.legal_moves() if point != PASS]
+        if not legal or game.finished or game.to_move != move.colour:
+            break
+        point = legal[int(chance.integers(len(legal)))]
+        game.play(point)
+        moves.append(dataclasses.replace(move, at=(int(x_of(point)), int(y_of(point))), is_pass_for_ko=False))
+    return dataclasses.replace(record, moves=tuple(moves))
 
 
 def test_a_gate_that_katagos_client_plays_alone_does_not_stall(
     client: Client, anna: Contributor, run: Run, tmp_path: Path
 ) -> None:
     """Its games have no seed, so they are held against their networks."""
-    Run.objects.update(gate_games=2, gate_replays=2, gate_login_share=1.0, promotion_rule=PromotionRule.GATE)
+    text = match_text(bSizes=5, bSizeRelProbs=1)
+    Run.objects.update(gating_config=text, gate_games=2, gate_replays=1, gate_login_share=1.0)
     candidate = real_candidate(run, tmp_path)
     Network.objects.update(suits_katago_client=True)
     answer = ask(client, anna, agent=KATAGO, task_rep_factor="2").json()
@@ -292,7 +372,7 @@ def test_a_gate_that_katagos_client_plays_alone_does_not_stall(
         form = {name: value for name, value in form.items() if value is not None}
         assert upload(client, anna, form, agent=KATAGO).status_code == 201, number
     games_audit(accept, limit=5)
-    assert look_at_all() == 2
-    assert set(Replay.objects.values_list("outcome", flat=True)) == {"consistent"}
+    assert look_at_all() == 1
+    assert Replay.objects.get().outcome == "consistent"
     candidate.refresh_from_db()
     assert candidate.state == NetworkState.ACCEPTED
