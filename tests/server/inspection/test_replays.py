@@ -335,7 +335,9 @@ def test_moves_of_katago_are_those_of_its_network() -> None:
         assert lied.gap > view.gap, "values of the other side"
         assert lied.preference == view.preference
         by_chance = _played_by_chance(record, chance)
-        assert not match_view(by_chance, sides, searched_turns(by_chance), 9).holds(view)
+        found = match_view(by_chance, sides, searched_turns(by_chance), 9)
+        assert found.preference < 0.0, found
+        assert not found.holds(view)
 
 
 def _turned(values: MoveValues) -> MoveValues:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db.models import Q
 from django.utils import timezone
 
@@ -20,6 +22,7 @@ from server.games.models import PASSED, Exclusion, ExclusionKind, Game, GameStat
 from server.games.moderation import games_refuse, games_requeue, games_restore
 from server.games.recounting import counters_drift, counters_rebuild
 from server.games.selectors import games_in_range, rows_between
+from server.games.tally_recounting import tallies_drift, tallies_rebuild
 from server.inspection.verdicts import contributor_quarantine, contributor_reject, contributor_trust
 from server.jobs.models import Job
 from server.networks.models import Network
@@ -112,6 +115,7 @@ def check(run: Run, restored: set[int]) -> None:
         key: {column: {name: pytest.approx(sums) for name, sums in of.items()} for column, of in columns.items()}
         for key, columns in recounted().items()
     }
+    assert tallies_drift() == ({}, {})
     passed = Counter(Game.objects.filter(state__in=PASSED).values_list("contributor", flat=True))
     assert dict(Standing.objects.values_list("contributor", "games")) == {
         key: passed[key] for key in Standing.objects.values_list("contributor", flat=True)
@@ -169,7 +173,7 @@ def steps(run: Run, chance: random.Random, restored: set[int]) -> Mapping[str, C
         "restore": restore,
         "audit again": audit_again,
         "look at rows": lambda: [figures_add(key, {"misfits": chance.random()}) for key in few],
-        "rebuild": counters_rebuild,
+        "rebuild": lambda: (counters_rebuild(), tallies_rebuild()),
     }
 
 
@@ -196,3 +200,27 @@ def test_any_order_of_decisions_leaves_the_counts_right(small: Run, seed: int) -
     left_out = Game.objects.filter(pk__in=before).exclude(state=GameState.COUNTED)
     assert set(left_out.values_list("reason_code", flat=True)) <= {FAULT.code, "rejected"}, done
     assert Standing.objects.filter(trust=Trust.TRUSTED).count() == Standing.objects.count()
+
+
+def test_wrong_tallies_are_set_right(small: Run) -> None:
+    right = tallied()
+    some = Tally.objects.filter(contributor__isnull=False)[0]
+    some.sums["length"][0] += 3
+    some.counted = {}
+    some.save()
+    Tally.objects.filter(contributor=None)[0].delete()
+    Standing.objects.update(games=1)
+    told = StringIO()
+    call_command("rebuild_counters", "--dry-run", stdout=told)
+    assert "tally of all logins, length: games +" in told.getvalue()
+    assert "length: games -3, sum +0" in told.getvalue()
+    assert "standing " in told.getvalue()
+    assert tallied() != right, "only told"
+    call_command("rebuild_counters", stdout=told)
+    assert tallied() == {
+        key: {column: {name: pytest.approx(sums) for name, sums in of.items()} for column, of in columns.items()}
+        for key, columns in right.items()
+    }
+    check(small, set())
+    call_command("rebuild_counters", stdout=told)
+    assert told.getvalue().endswith("\n0 counters were set right\n")
