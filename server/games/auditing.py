@@ -227,7 +227,7 @@ def _later_rows(game: Game, rows: Rows | None) -> list[int]:
     if rows is None or changes == 0:
         return []
     left = rows.global_targets[:, GlobalTarget.NET_CHANGES_AFTER].astype(np.intp)
-    return np.bincount(left, minlength=changes)[:changes][::-1].tolist()
+    return [int(rows) for rows in np.bincount(left, minlength=changes)[:changes][::-1]]
 
 
 def _texts(game: Game) -> Iterator[str]:

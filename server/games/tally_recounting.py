@@ -83,8 +83,8 @@ class TallyDrift(NamedTuple):
 
 
 def tallies_drift() -> TallyDrift:
-    """What has to be added to the tallies and to the numbers of games of standings, so that they agree with the games."""
-    tallies, standings = {}, {}
+    """What has to be added to tallies, and to the numbers of games of standings, so that they agree with the games."""
+    tallies: dict[Wrong, Sums] = {}
     with connection.cursor() as cursor:
         cursor.execute(_TALLIES)
         for *key, games, total, squares, kept_games, kept_total, kept_squares in cursor.fetchall():
