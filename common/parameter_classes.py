@@ -43,7 +43,7 @@ class SearchParameters:
     num_virtual_losses_per_thread: Annotated[float, Key("numVirtualLossesPerThread", number(0.01, 1000))] = 1.0
     max_playouts: Annotated[int, Key("maxPlayouts", integer(1, UNLIMITED))] = UNLIMITED
     max_time: Annotated[float, Key("maxTime", number(0, FOREVER))] = FOREVER  # seconds
-    futile_visits_threshold: Annotated[float, Key("futileVisitsThreshold", number(0, 1))] = 0.0
+    futile_visits_threshold: Annotated[float, Key("futileVisitsThreshold", number(0.01, 1), unsaid=0.0)] = 0.0
     search_factor_after_one_pass: Annotated[float, Key("searchFactorAfterOnePass", _PROBABILITY)] = 1.0
     search_factor_after_two_pass: Annotated[float, Key("searchFactorAfterTwoPass", _PROBABILITY)] = 1.0
     # -- utility (2.3, 2.5) --

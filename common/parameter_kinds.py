@@ -37,6 +37,7 @@ class Key:
         derived: the default where it depends on other parameters: a function of the values by field name.
         old_name: an earlier name that is still read.
         required: a text must give it although programs need not.
+        unsaid: a value outside the range, which holds where no text gives one, and which no text can give.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Key:
     derived: Callable[[Mapping[str, Any]], Any] | None = None
     old_name: str | None = None
     required: bool = False
+    unsaid: Any = None
 
 
 def number(low: float, high: float) -> Kind:

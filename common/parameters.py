@@ -94,7 +94,9 @@ class MatchConfig:
     def to_text(self) -> str:
         """The effective text; keys in which the bots differ are written with each bot's index."""
         values = [written(bot) for bot in self.bots]
-        searches = {name: text for name, text in values[0].items() if all(other[name] == text for other in values[1:])}
+        searches = {
+            name: text for name, text in values[0].items() if all(other.get(name) == text for other in values[1:])
+        }
         for index, bot in enumerate(values):
             searches |= {f"{name}{index}": text for name, text in bot.items() if name not in searches}
         return config_text.write(searches) + "\n" + _text_of(self.init, self.match)
@@ -547,11 +549,11 @@ def _match_problems(match: MatchParameters) -> list[str]:
 
 
 def written(parameters: Any) -> dict[str, str]:
-    """Text of each value by key; what is None or an empty list is left out."""
+    """Text of each value by key; what is None, an empty list, or cannot be said is left out."""
     values = {}
     for name, key in keys_of(type(parameters)).items():
         value = getattr(parameters, name)
-        if value is not None and value != ():
+        if value is not None and value != () and value != key.unsaid:
             values[key.name] = key.kind.write(value)
     return values
 

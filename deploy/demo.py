@@ -61,6 +61,8 @@ PLAN: Final = RunPlan(
     RUN_NAME,
     (
         *("--defaults", "7x7", "--data-board-len", "7", "--architecture", "b2c32-bn", "--lease-seconds", "120"),
+        # Its one client is this machine's own.
+        *("--watch-games", "0", "--no-quarantines", "--no-prove-texts", "--gate-replays", "0"),
         *("--training-settings", str(ROOT / "deploy" / "demo_training.json")),
     ),
 )
@@ -198,7 +200,7 @@ def _announce(installation: Installation, console: Console) -> None:
         console,
         f"ready: {installation.url}/   pages of the run, networks, games\n"
         f"       {installation.url}/admin/   as {MAINTAINER} with the password {secrets['maintainer']}\n"
-        f"       the client plays as {CONTRIBUTOR} with the password {secrets['contributor']}\n"
+        f"       the client plays as {CONTRIBUTOR}, whose password is {secrets['contributor']}, by a token\n"
         f"       passwords are kept in {installation.folder / SECRETS_FILE}, logs in {installation.logs}\n"
         "Ctrl-C stops everything; the next `make demo` goes on from there",
     )

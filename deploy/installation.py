@@ -65,6 +65,7 @@ class Installation:
         self.secrets = load_secrets(self.folder / SECRETS_FILE)
         self._extra = extra_environment or {}
         self._database_url = ""
+        self._token = ""
 
     @property
     def url(self) -> str:
@@ -125,6 +126,8 @@ class Installation:
         self.manage(*account, MAINTAINER, "--maintainer", typed=self.secrets["maintainer"])
         if self.secrets.pop(_NEW, ""):
             _write_secrets(self.folder / SECRETS_FILE, self.secrets)
+        # A new one for each start: it is kept nowhere.
+        self._token = self.manage("add_token", CONTRIBUTOR, "--label", "this machine", "--replace").strip()
 
     def manage(self, *arguments: str, typed: str = "") -> str:
         """Run a management command that reads ``typed`` and return what it printed.
@@ -179,14 +182,14 @@ class Installation:
         )
 
     def client_program(self, *, games_per_stream: int = 0, streams: int = 0) -> Program:
-        """A volunteer's client on this machine."""
+        """A volunteer's client on this machine, after `set_up`."""
         command = [sys.executable, "-m", "client", "--gpus", "cpu", "--server-url", self.url]
-        command += ["--data-dir", str(self.folder / "client"), "--username", CONTRIBUTOR]
+        command += ["--data-dir", str(self.folder / "client")]
         command += ["--task-rep-factor", "16"]
         command += ["--games-per-stream", str(games_per_stream)] if games_per_stream else []
         command += ["--cpu-streams", str(streams)] if streams else []
         environment = os.environ | {
-            "TENGEN_PASSWORD": self.secrets["contributor"],
+            "TENGEN_TOKEN": self._token,
             "PYTHONUNBUFFERED": "1",
             "PYTHONPATH": str(ROOT),
         }

@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("folder", type=Path, help="of one game, as the server wrote it")
     parser.add_argument("--device", default="cpu", help="as torch names it, such as cuda:0 (default %(default)s)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the record of the game played again here")
     add_precision(parser)
 
 
@@ -44,7 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
             say(f"the game cannot be played again: {error}")
             return EXIT_UNUSABLE
         load = evaluator_loader(arguments.device, 1, arguments.use_fp16 or Precision.FASTEST)
-        found = differences(sgf, rows, play_again(order, load))
+        played = play_again(order, load)
+        if arguments.output is not None:
+            arguments.output.write_text(played.sgf, "utf-8")
+        found = differences(sgf, rows, played)
     except (OSError, MessageError, SgfError, RowsError, ConfigError, ValueError) as error:
         say(f"the game in {folder} cannot be played again: {error}")
         return EXIT_UNUSABLE

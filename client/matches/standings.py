@@ -6,7 +6,6 @@ have played, so that nobody is infinitely strong. Errors are those of the model,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,8 +16,8 @@ from client.matches.ledger import MatchResult
 from client.matches.schedule import Schedule
 from client.matches.score import Score
 from common.bradley_terry import NO_PARENT, Pairs, strengths
+from common.elo import ELO_PER_LOG_GAMMA
 
-ELO_PER_UNIT: Final = 400.0 / math.log(10.0)
 _Z95: Final = 1.959964
 _DRAWS_MORE: Final = 1.0
 
@@ -86,8 +85,8 @@ class Standings:
                 name=self.names[player],
                 games=played[player],
                 points=points[player],
-                elo=ELO_PER_UNIT * float(found.log_gamma[place[player]]),
-                error=_Z95 * ELO_PER_UNIT * float(found.error[place[player]]),
+                elo=ELO_PER_LOG_GAMMA * float(found.log_gamma[place[player]]),
+                error=_Z95 * ELO_PER_LOG_GAMMA * float(found.error[place[player]]),
                 moves=self._moves.get(player, 0.0),
                 seconds=self._seconds.get(player, 0.0),
             )

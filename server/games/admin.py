@@ -16,13 +16,13 @@ from server.accounts.models import Contributor
 from server.admin_forms import ReadOnlyAdmin
 from server.admin_lists import KeyPagedAdmin
 from server.errors import InvalidSettings
-from server.games.exclusions import EXCLUDED_CODE, exclusion_check, exclusion_lift, exclusion_make
-from server.games.models import Exclusion, ExclusionKind, Game, GameKind, GameState
+from server.games.exclusions import exclusion_check, exclusion_lift, exclusion_make
+from server.games.models import Decided, Exclusion, ExclusionKind, Game, GameKind, GameState
 from server.games.moderation import games_refuse, games_requeue, games_restore
 from server.games.moving import Refusal
 
 EXCLUDED: Final = "all games of this contributor were taken out by a maintainer"
-MODERATED: Final = Refusal("moderated", "taken out by a maintainer")
+MODERATED: Final = Refusal(Decided.MODERATED, "taken out by a maintainer")
 
 
 def _keys(games: QuerySet[Game]) -> list[int]:
@@ -37,8 +37,8 @@ class ReasonFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """The reasons, in the order of the alphabet."""
-        ours = (MODERATED.code, EXCLUDED_CODE, "audit_failed")
-        return [(code, code) for code in sorted({*ours, *(reason.value for reason in Reason)})]
+        codes = {"audit_failed", *(code.value for code in Decided), *(reason.value for reason in Reason)}
+        return [(code, code) for code in sorted(codes)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Game]) -> QuerySet[Game]:
         """The refused games with the chosen reason."""

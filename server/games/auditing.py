@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
+import numpy as np
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
@@ -20,7 +21,7 @@ from common import audit
 from common.audit_report import Deadline, Findings, OutOfTime, Reason
 from common.go.rules import Rules
 from common.parameters import MatchConfig, SelfplayConfig, parse_match, parse_selfplay
-from common.rows import Rows, RowsError, read_npz
+from common.rows import GlobalTarget, Rows, RowsError, read_npz
 from common.wire import StartPosition
 from common.wire_uploads import form_game_type
 from server.games.figures import figures_of
@@ -59,6 +60,8 @@ class Accepted:
     """The move limit stopped it."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """What it was like; see `server.trust.figures`."""
+    later_rows: Sequence[int] = ()
+    """Rows that each network made with which it went on, if any were made by these."""
 
 
 Verdict = Accepted | Refusal
@@ -157,6 +160,7 @@ def _move_judged(verdicts: dict[int, Verdict]) -> None:
                 continue
             game.is_decisive = _is_decisive(game, verdict)
             game.figures = dict(verdict.figures)
+            game.later_rows = list(verdict.later_rows)
             changes.append(passed_change(game, trust))
         states_change(changes)
         rechecks_draw([change.game for change in changes if change.to != GameState.REFUSED], trusts)
@@ -212,10 +216,19 @@ def _judge(game: Game, sgf: bytes, rows: bytes | None) -> Verdict:
     for text in _texts(game):
         findings = _findings(sgf, read, facts, text, deadline, positions)
         if findings.ok:
-            return Accepted(findings.is_unfinished, figures_of(game, read))
+            return Accepted(findings.is_unfinished, figures_of(game, read), _later_rows(game, read))
         first = first or findings
     assert first is not None
     return Refusal(str(first.reasons[0]), str(first))
+
+
+def _later_rows(game: Game, rows: Rows | None) -> list[int]:
+    """How many rows each network made by which a game went on; column 50 has the changes after a row."""
+    changes = len(game.later_networks)
+    if rows is None or changes == 0:
+        return []
+    left = rows.global_targets[:, GlobalTarget.NET_CHANGES_AFTER].astype(np.intp)
+    return [int(rows) for rows in np.bincount(left, minlength=changes)[:changes][::-1]]
 
 
 def _texts(game: Game) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Final
 
 from django.db import connection
@@ -116,9 +117,9 @@ def counts_of(game: Game, state: GameState) -> Counts:
         for columns in (counts.runs[game.run_id], counts.contributors[game.contributor_id]):
             columns[games] += 1
             columns["training_rows"] += rows
-        for network in {game.black_network_id, game.white_network_id}:
+        for network, made in _rows_by_network(game).items():
             counts.networks[network][games] += 1
-            counts.networks[network]["training_rows"] += rows
+            counts.networks[network]["training_rows"] += made
         if not training and game.is_decisive:
             score = counts.scores[game.run_id, game.black_network_id, game.white_network_id]
             score["games"] += 1
@@ -127,6 +128,13 @@ def counts_of(game: Game, state: GameState) -> Counts:
     if gate is not None:
         counts.gates[gate.pk] = _gate_change(game, gate.candidate_id, state)
     return counts
+
+
+def _rows_by_network(game: Game) -> dict[int, int]:
+    """The networks that played a game, which counts for each of them, with the rows that each made."""
+    later = dict(zip_longest(game.later_networks, game.later_rows, fillvalue=0))
+    first = game.num_training_rows - sum(later.values())
+    return {game.black_network_id: first, game.white_network_id: first} | later
 
 
 def _apply_scores(scores: Mapping[Pairing, Counter[str]]) -> None:

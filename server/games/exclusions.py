@@ -10,6 +10,8 @@ audited.
 
 from __future__ import annotations
 
+import functools
+import operator
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -21,13 +23,12 @@ from django.utils import timezone
 
 from server.accounts.models import Contributor
 from server.errors import InvalidSettings
-from server.games.models import Exclusion, ExclusionKind, Game, GameState
+from server.games.models import Decided, Exclusion, ExclusionKind, Game, GameState
 from server.games.moving import Refusal, StateChange, games_lock, passed_changes, states_change
 from server.hints import AUDIT, Hint
 from server.networks.models import Network, NetworkState
 from server.runs.models import Run
 
-EXCLUDED_CODE: Final = "excluded"
 MODERATE: Final = Hint("server.upkeep.tasks.moderate")
 """There are games to be taken out or put back."""
 STEP: Final = 20_000
@@ -49,9 +50,13 @@ def exclusion_make(exclusion: Exclusion) -> Exclusion:
     arrived = Game.objects.all()
     if exclusion.since is not None:
         arrived = arrived.filter(received_at__gte=exclusion.since)
-    if exclusion.kind in (ExclusionKind.CONTRIBUTOR, ExclusionKind.NETWORK):  # an index has their first game
-        arrived = arrived.filter(_matching(exclusion))
-    first = arrived.aggregate(first=Min("pk"))["first"]
+    theirs = [Q()]
+    if exclusion.kind == ExclusionKind.CONTRIBUTOR:  # an index has their first game
+        theirs = [Q(contributor=exclusion.contributor_id)]
+    elif exclusion.network_id is not None:  # here, several
+        theirs = _of_network(exclusion.network_id)
+    found = [arrived.filter(each).aggregate(first=Min("pk"))["first"] for each in theirs]
+    first = min((key for key in found if key is not None), default=None)
     exclusion.looked_at = (first or Game.objects.aggregate(last=Max("pk"))["last"] or 1) - 1
     with transaction.atomic():
         exclusion.save(force_insert=True)
@@ -147,12 +152,19 @@ def _matching(exclusion: Exclusion) -> Q:
     if exclusion.kind == ExclusionKind.CONTRIBUTOR:
         found &= Q(contributor=exclusion.contributor_id)
     elif exclusion.kind == ExclusionKind.NETWORK:
-        found &= Q(black_network=exclusion.network_id) | Q(white_network=exclusion.network_id)
+        assert exclusion.network_id is not None
+        found &= functools.reduce(operator.or_, _of_network(exclusion.network_id))
     elif exclusion.kind == ExclusionKind.MACHINE:
         found &= Q(job__machine=exclusion.name)
     elif exclusion.kind == ExclusionKind.BUILD:
         found &= Q(job__client_revision=exclusion.name)
     return found
+
+
+def _of_network(network: int) -> list[Q]:
+    """The games that a network has played: as Black, as White, or from some turn on."""
+    later = Q(later_networks__contains=[network]) & ~Q(later_networks=[])  # the latter is what its index holds
+    return [Q(black_network=network), Q(white_network=network), later]
 
 
 def _take_out(exclusion: Exclusion) -> tuple[int, bool]:
@@ -162,7 +174,7 @@ def _take_out(exclusion: Exclusion) -> tuple[int, bool]:
         return 0, False
     last = min(newest, exclusion.looked_at + STEP)
     span = Game.objects.filter(pk__range=(first, last))
-    refusal = Refusal(EXCLUDED_CODE, exclusion.reason)
+    refusal = Refusal(Decided.EXCLUDED, exclusion.reason)
     moved = 0
     for state in _TAKEN_FROM:
         keys = list(span.filter(_matching(exclusion), state=state).order_by("pk").values_list("pk", flat=True))

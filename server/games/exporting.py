@@ -27,24 +27,25 @@ class NotReplayable(ValueError):
     """The game does not follow from what is stored; the text says why."""
 
 
-def game_export(game: Game, folder: Path) -> StoredGame:
-    """Write a game into an empty folder.
+def game_export(game: Game, folder: Path, seed: int | None = None) -> StoredGame:
+    """Write a game into an empty folder; with a ``seed`` of ours, so that another one like it is played.
 
     Raises:
-        NotReplayable: its client drew the seed, as KataGo's does.
+        NotReplayable: its client drew the seed, as KataGo's does, and none is given.
         OSError: a file is gone, or cannot be written.
     """
-    if game.job.seed is None or game.job_number is None:
+    own_seed, number = (seed, 0) if seed is not None else (game.job.seed, game.job_number)
+    if own_seed is None or number is None:
         raise NotReplayable("its client has drawn the seed, so it cannot be played again")
     stored = StoredGame(
         kind=_KINDS[GameKind(game.kind)],
-        job_seed=game.job.seed,
-        job_number=game.job_number,
+        job_seed=own_seed,
+        job_number=number,
         config=game.job.configs_of(game.job_number)[0],
         length=game.run.data_board_len,
         black=_network(game.black_network, folder),
         white=_network(game.white_network, folder),
-        start=_start_of(game.job, game.job_number),
+        start=_start_of(game.job, number),
         fork=None if game.fork is None else ForkOrigin.from_object(game.fork),
     )
     stored.write(folder, load(game.sgf_file), load(game.rows_file) if game.rows_file else None)

@@ -10,9 +10,11 @@ the key, or by one that holds the few games in question; what would have to be c
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Final
 
-from django.contrib.postgres.indexes import BrinIndex
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import BrinIndex, GinIndex
 from django.db import models
 from django.db.models import F, Q
 
@@ -40,6 +42,16 @@ class GameState(models.TextChoices):
 
 PASSED: Final = (GameState.HELD, GameState.COUNTED)
 """States of games that passed their audit."""
+
+
+class Decided(StrEnum):
+    """Codes of refusals that are not the audit's: a game that passes it once more would not be right for that."""
+
+    MODERATED = "moderated"
+    EXCLUDED = "excluded"
+    REJECTED = "rejected"
+    NOT_ITS_NETWORK = "not_its_network"
+    NOT_REPLAYED = "not_replayed"
 
 
 class Game(models.Model):
@@ -80,6 +92,20 @@ class Game(models.Model):
         default=list,
         blank=True,
         help_text="[turn, name of the network] for each change in mid-game; it began with black_network.",
+    )
+    later_networks = ArrayField(
+        models.BigIntegerField(),
+        default=list,
+        blank=True,
+        db_default=[],
+        help_text="Keys of the networks of net_changes, in their order.",
+    )
+    later_rows = ArrayField(
+        models.PositiveIntegerField(),
+        default=list,
+        blank=True,
+        db_default=[],
+        help_text="Rows that each of them made, as the audit found; the others are the first network's.",
     )
     sgf_file = models.CharField(max_length=200, help_text="Name in the storage.")
     rows_file = models.CharField(max_length=200, blank=True, help_text="Name of the .npz in the storage.")
@@ -157,6 +183,7 @@ class Game(models.Model):
             models.Index(fields=["contributor", "-id"], condition=Q(state=GameState.REFUSED), name="game_refused_of"),
             models.Index(fields=["black_network", "-id"], name="game_of_black"),
             models.Index(fields=["white_network", "-id"], name="game_of_white"),
+            GinIndex(fields=["later_networks"], condition=~Q(later_networks=[]), name="game_of_later"),
             models.Index(fields=["run", "-id"], name="game_of_run"),
             models.Index(fields=["kind", "-id"], name="game_of_kind"),
             models.Index(fields=["-id"], condition=Q(state=GameState.REFUSED), name="game_refused"),
@@ -275,6 +302,43 @@ class Exclusion(models.Model):
 
     def __str__(self) -> str:
         return f"exclusion {self.pk} of {self.get_kind_display()}"
+
+
+class ReplayOutcome(models.TextChoices):
+    """What a further look at a match game came to."""
+
+    EQUAL = "equal", "equal: it was played again from its seed, move for move"
+    CONSISTENT = "consistent", "consistent: its moves and values are like those of its networks"
+    DIFFERENT = "different", "different: its networks have not played it so"
+    UNKNOWN = "unknown", "unknown: it could not be looked at"
+
+
+HOLDS: Final = (ReplayOutcome.EQUAL, ReplayOutcome.CONSISTENT)
+"""Outcomes that speak for a game."""
+
+
+class Replay(models.Model):
+    """A match game that was drawn to be played again before its gate's candidate is promoted."""
+
+    game = models.OneToOneField(Game, on_delete=models.CASCADE, related_name="replay")
+    drawn_at = models.DateTimeField(auto_now_add=True)
+    claimed_until = models.DateTimeField(null=True, blank=True, help_text="A worker is at it until then.")
+    tries = models.PositiveSmallIntegerField(default=0)
+    done_at = models.DateTimeField(null=True, blank=True)
+    outcome = models.CharField(max_length=10, choices=ReplayOutcome.choices, blank=True)
+    text = models.TextField(blank=True, help_text="What was found, for people.")
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(outcome="", done_at=None) | Q(outcome__in=ReplayOutcome.values, done_at__isnull=False),
+                name="replay_outcome",
+            ),
+        )
+        indexes = (models.Index(fields=["id"], condition=Q(done_at=None), name="replay_waiting"),)
+
+    def __str__(self) -> str:
+        return f"replay of game {self.game_id}"
 
 
 class Recheck(models.Model):

@@ -31,8 +31,13 @@ def games_restore(keys: Sequence[int]) -> int:
 
 
 def games_requeue(keys: Sequence[int], state: GameState = GameState.REFUSED) -> int:
-    """Let games in a state, refused ones or counted, be audited again; returns how many."""
-    moved = _moderate(keys, (state,), _all_to(GameState.RECEIVED, None))
+    """Let games in a state, refused ones or counted, be audited again; returns how many.
+
+    What an exclusion has taken out stays out while that stands.
+    """
+    out = Game.objects.filter(pk__in=keys, state=state, exclusion__isnull=False, exclusion__lifted_at=None)
+    kept_out = set(out.values_list("pk", flat=True))
+    moved = _moderate([key for key in keys if key not in kept_out], (state,), _all_to(GameState.RECEIVED, None))
     AUDIT.send()
     return moved
 

@@ -32,7 +32,7 @@ _FEW: Final = 4
 """A statement for all that are alike costs about as much as so many games of a statement that gives each its own."""
 _MOVED: Final = ("state", "judged_at", "audit_until", "audits", "reason_code", "reason", "moderation")
 """Columns that every change of state writes."""
-_AUDITED: Final = (*_MOVED, "number", "last_row", "is_decisive", "figures")
+_AUDITED: Final = (*_MOVED, "number", "last_row", "is_decisive", "figures", "later_rows")
 """Those of a game that has passed its audit, or is counted for the first time."""
 _MAX_REASON: Final = 2000
 """Characters of a reason that are kept; a record may quote much of itself."""

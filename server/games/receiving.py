@@ -72,6 +72,7 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
         assert isinstance(form, TrainingGameUpload)
         num_training_rows = form.num_training_rows
         check_rows(rows, count=num_training_rows, length=run.data_board_len)
+    changes = _net_changes(names, black, run)
     game = Game(
         kind=kind,
         uid=form.kg_game_uid,
@@ -94,7 +95,8 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
         content=identity_of(nodes, x_size=form.board_size_x, y_size=form.board_size_y, black=black.pk, white=white.pk),
         job_number=form.game_number,
         fork=None if form.fork is None else form.fork.to_object(),
-        net_changes=_net_changes(names, black, run),
+        net_changes=[(turn, network.name) for turn, network in changes],
+        later_networks=[network.pk for _, network in changes],
     )
     claim = JobClaim(form.job_id, form.job_token, form.game_number)
     with _doubles_first(game), transaction.atomic():
@@ -134,14 +136,14 @@ def _network_of(name: str | None, run: Run, kind: GameKind) -> Network:
     return network
 
 
-def _net_changes(names: Names, first: Network, run: Run) -> list[tuple[int, str]]:
-    """Turns and names of the networks of the run by which a game went on that began by ``first``; each is newer."""
+def _net_changes(names: Names, first: Network, run: Run) -> list[tuple[int, Network]]:
+    """Turns and networks of the run by which a game went on that began by ``first``; each is newer."""
     changes, before = [], first
     for turn, name in names.net_changes:
         network = _network_of(name, run, GameKind.TRAINING)
         if network.created_at <= before.created_at:
             raise GameRefused(f"it went on with {network.name}, which is not newer than {before.name}")
-        changes.append((turn, network.name))
+        changes.append((turn, network))
         before = network
     return changes
 

@@ -25,10 +25,17 @@ _COUNTS: Final = {
     "refused_games": "count(*) FILTER (WHERE state = 'refused')",
 }
 """Column of a counter -> how it comes from games."""
-_BOTH_NETWORKS: Final = """
-    (SELECT black_network_id AS network_id, state, kind, num_training_rows FROM games_game UNION ALL
-     SELECT white_network_id, state, kind, num_training_rows FROM games_game WHERE white_network_id <> black_network_id)
+_ALL_NETWORKS: Final = """
+    (SELECT black_network_id AS network_id, state, kind,
+            num_training_rows - CASE WHEN later_rows = '{}' THEN 0
+                ELSE (SELECT sum(made) FROM unnest(later_rows) AS made) END AS num_training_rows
+     FROM games_game UNION ALL
+     SELECT white_network_id, state, kind, num_training_rows FROM games_game
+     WHERE white_network_id <> black_network_id UNION ALL
+     SELECT later.network_id, state, kind, coalesce(later.made, 0)
+     FROM games_game, unnest(later_networks, later_rows) AS later (network_id, made) WHERE later_networks <> '{}')
 """
+"""A game counts for each network that played in it, its rows for the one that made them."""
 _SCORES_DRIFT: Final = """
     WITH counted AS (
         SELECT run_id, black_network_id, white_network_id, count(*) AS games,
@@ -81,7 +88,7 @@ class _Counter:
 
 _RUNS: Final = _Counter(RunTotals, "run_id")
 _CONTRIBUTORS: Final = _Counter(Contributor, "contributor_id")
-_NETWORKS: Final = _Counter(Network, "network_id", _BOTH_NETWORKS)
+_NETWORKS: Final = _Counter(Network, "network_id", _ALL_NETWORKS)
 
 
 def counters_drift() -> Counts:

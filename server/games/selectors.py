@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from django.db.models import BigIntegerField, F, Func, QuerySet, Value
+from django.db.models import BigIntegerField, F, Func, Q, QuerySet, Value
 
 from common.wire import MAX_ROWS
+from server.accounts.models import Contributor
 from server.errors import Unavailable
-from server.games.models import Game, GameKind, GameState, MatchScore
+from server.games.models import Decided, Game, GameKind, GameState, MatchScore
 from server.gates.models import Gate
 from server.networks.models import Network
 from server.paging import Cursor, KeyPage, key_page
@@ -43,7 +44,7 @@ class RowsFile:
     file: str
     """Name in the storage."""
     from_random: bool
-    """Played by the network without knowledge."""
+    """Played by the network without knowledge, to its end."""
 
 
 def rows_between(run_id: int, first: int, end: int) -> list[RowsFile]:
@@ -61,8 +62,11 @@ def rows_between(run_id: int, first: int, end: int) -> list[RowsFile]:
     )
     counted = counted.annotate(first_row=F("last_row") - F("num_training_rows"))
     counted = counted.filter(first_row__gte=first, first_row__lt=end)
-    fields = ("number", "rows_file", "black_network__is_random")
-    return [RowsFile(*values) for values in counted.order_by("number").values_list(*fields)]
+    fields = ("number", "rows_file", "black_network__is_random", "later_networks")
+    return [
+        RowsFile(number, file, from_random=is_random and not later)
+        for number, file, is_random, later in counted.order_by("number").values_list(*fields)
+    ]
 
 
 def moderated_parts(run_id: int, since: int, rows: int) -> list[int]:
@@ -89,12 +93,21 @@ def games(kind: GameKind | None = None) -> QuerySet[Game]:
     return found if kind is None else found.filter(kind=kind)
 
 
-def game_list(cursor: Cursor, size: int, *, run: Run, network: Network | None = None) -> KeyPage:
-    """A page of the games of a run, or of one of its networks, of whichever colour."""
+def game_list(
+    cursor: Cursor, size: int, *, run: Run, network: Network | None = None, contributor: Contributor | None = None
+) -> KeyPage:
+    """A page of the games of a run, of one of its networks, of whichever colour, or of one of its contributors."""
     listed = games().only(*_LISTED)
+    if contributor is not None:
+        listed = listed.filter(run=run, contributor=contributor)
+        return key_page([listed if network is None else listed.filter(_played_by(network))], cursor, size)
     if network is None:
         return key_page([listed.filter(run=run)], cursor, size)
     return key_page([listed.filter(black_network=network), listed.filter(white_network=network)], cursor, size)
+
+
+def _played_by(network: Network) -> Q:
+    return Q(black_network=network) | Q(white_network=network)
 
 
 def game_by_uid(kind: str, uid: str) -> Game | None:
@@ -135,12 +148,17 @@ def games_in_range(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> list[int]:
-    """Keys of the games of a run in a state, with a reason of refusal if one is given, and within the limits."""
+    """Keys of the games of a run in a state, with a reason of refusal if one is given, and within the limits.
+
+    Without a reason, of refused games those that the audit refused; what was decided otherwise is asked for by name.
+    """
     found = Game.objects.filter(run=run, state=state)
     limits = {"pk__gte": first, "pk__lte": last, "received_at__gte": since, "received_at__lt": until}
     found = found.filter(**{name: limit for name, limit in limits.items() if limit is not None})
     if reason_code:
         found = found.filter(reason_code=reason_code)
+    elif state == GameState.REFUSED:
+        found = found.exclude(reason_code__in=list(Decided))
     return list(found.order_by("pk").values_list("pk", flat=True))
 
 

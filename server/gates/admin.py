@@ -12,7 +12,7 @@ from server.gates.models import Gate
 class GateAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
     """Matches of candidates."""
 
-    list_display = ("candidate", "opponent", "state", "played", "games", "points", "pending")
+    list_display = ("candidate", "opponent", "state", "played", "games", "points", "pending", "sample_since")
     list_filter = ("state", "run")
     list_select_related = ("candidate", "opponent")
     readonly_fields = tuple(field.name for field in Gate._meta.fields)

@@ -36,6 +36,12 @@ class Gate(models.Model):
         blank=True,
         help_text="The advantage that the match tells from none, ending as soon as it can; none: all games are played.",
     )
+    replays = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="Games that are looked at once more before the candidate is promoted."
+    )
+    sample_since = models.DateTimeField(
+        null=True, blank=True, help_text="Since when the points suffice, and nothing but that look is missing."
+    )
     played = models.PositiveIntegerField(default=0, help_text="Counted games.")
     half_points = models.PositiveIntegerField(default=0, help_text="The candidate's, twice over: a win 2, a draw 1.")
     handed_out = models.PositiveIntegerField(default=0, help_text="Jobs given so far; the parity decides the colours.")
@@ -53,11 +59,19 @@ class Gate(models.Model):
                 | (~Q(state=GateState.OPEN) & Q(decided_at__isnull=False)),
                 name="gate_decided_at",
             ),
+            models.CheckConstraint(condition=Q(sample_since=None) | Q(replays__gte=1), name="gate_sample"),
             models.UniqueConstraint(
                 fields=["candidate"], condition=Q(state=GateState.OPEN), name="gate_one_open_per_candidate"
             ),
         )
         indexes = (models.Index(fields=["run"], condition=Q(state=GateState.OPEN), name="gate_open"),)
+
+    @property
+    def state_told(self) -> str:
+        """The state, for people."""
+        if self.sample_since is not None and self.state == GateState.OPEN:
+            return "open: has the points; some of its games are being looked at once more"
+        return GateState(self.state).label
 
     def __str__(self) -> str:
         return f"{self.candidate_id} v {self.opponent_id}"

@@ -7,18 +7,25 @@ that inserting a row that points to a locked one does not wait. A candidate is o
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from server.gates.models import Gate, GateState
 from server.gates.verdicts import Verdict, verdict
+from server.hints import Hint
 from server.networks.models import Network, NetworkState
 from server.networks.services import NewNetwork, network_register
 from server.runs.models import PromotionRule, Run
 
 logger = logging.getLogger(__name__)
+
+SAMPLE: Final = Hint("server.inspection.tasks.replay")
+"""Some games of a gate are to be looked at once more."""
 
 
 # ---------------------------------------------------------------------------------------------------------- candidates
@@ -71,6 +78,7 @@ def _open_gate(run: Run, opponent: Network, candidate: Network) -> Gate:
         games=run.gate_games,
         required=run.gate_required,
         sprt_elo=run.sprt_elo if run.promotion_rule == PromotionRule.SPRT else None,
+        replays=run.gate_replays,
     )
     gate.save(force_insert=True)
     logger.info("gate of %s against %s: %d games", candidate.name, opponent.name, gate.games)
@@ -83,10 +91,11 @@ def _open_gate(run: Run, opponent: Network, candidate: Network) -> Gate:
 def open_gates_lock(run: Run, *, wait: bool) -> list[Gate]:
     """The open gates, locked so that no two requests hand out the same missing games; in the caller's transaction.
 
+    Not those that have the points for a promotion, and wait for a look at some of their games.
     Who may play anything does not ``wait`` for a gate that another request has locked, and gets another job.
     """
     gates = Gate.objects.select_for_update(no_key=True, skip_locked=not wait)
-    return list(gates.filter(run=run, state=GateState.OPEN).order_by("pk"))
+    return list(gates.filter(run=run, state=GateState.OPEN, sample_since=None).order_by("pk"))
 
 
 def gate_handed_out(key: int) -> None:
@@ -131,27 +140,62 @@ def gates_change(changes: dict[int, GateChange]) -> None:
 # --------------------------------------------------------------------------------------------------------- its verdict
 
 
-def _conclude(gate: Gate) -> None:
-    """Promote or reject the candidate of an open gate whose games decide it."""
-    if gate.state != GateState.OPEN:
-        return
-    outcome = verdict(
+def gate_confirm(key: int, is_confirmed: Callable[[Gate], bool]) -> bool:
+    """Promote the candidate of a gate that waits for a look at some of its games, if that ``is_confirmed``.
+
+    It is asked with the gate locked, so that no game of it is taken out meanwhile.
+    """
+    with transaction.atomic():
+        runs = Gate.objects.filter(pk=key).values("run")
+        run = Run.objects.select_for_update(no_key=True).get(pk__in=runs)
+        gate = Gate.objects.select_for_update(no_key=True).get(pk=key)
+        waits = gate.state == GateState.OPEN and gate.sample_since is not None
+        if not waits or _verdict(gate) is not Verdict.PASSED or not is_confirmed(gate):
+            return False
+        _pass(gate, run)
+    return True
+
+
+def _verdict(gate: Gate) -> Verdict:
+    return verdict(
         games=gate.games,
         required=gate.required,
         played=gate.played,
         half_points=gate.half_points,
         sprt_elo=gate.sprt_elo,
     )
-    if outcome is Verdict.UNDECIDED:
+
+
+def _conclude(gate: Gate) -> None:
+    """Promote or reject the candidate of an open gate whose games decide it; or let it wait for a look at some."""
+    if gate.state != GateState.OPEN:
         return
-    candidate = Network.objects.get(pk=gate.candidate_id)
+    outcome = _verdict(gate)
     if outcome is Verdict.PASSED:
-        _close_gate(gate, GateState.PASSED)
-        _promote(Run.objects.get(pk=gate.run_id), candidate)
-    else:
+        if gate.replays == 0:
+            _pass(gate, Run.objects.get(pk=gate.run_id))
+        elif gate.sample_since is None:
+            gate.sample_since = timezone.now()
+            gate.save(update_fields=["sample_since"])
+            transaction.on_commit(SAMPLE.send)
+        return
+    if gate.sample_since is not None:  # a game was taken out, or more came
+        gate.sample_since = None
+        gate.save(update_fields=["sample_since"])
+    if outcome is Verdict.FAILED:
         _close_gate(gate, GateState.FAILED)
-        _reject(candidate.pk)
-    logger.info("gate of %s %s: %g of %d points", candidate.name, gate.state, gate.points, gate.played)
+        _reject(gate.candidate_id)
+        _log(gate)
+
+
+def _pass(gate: Gate, run: Run) -> None:
+    _close_gate(gate, GateState.PASSED)
+    _promote(run, Network.objects.get(pk=gate.candidate_id))
+    _log(gate)
+
+
+def _log(gate: Gate) -> None:
+    logger.info("gate of %s %s: %g of %d points", gate.candidate.name, gate.state, gate.points, gate.played)
 
 
 def _promote(run: Run, network: Network) -> None:

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from server.admin_forms import ReadOnlyAdmin
-from server.games.models import Recheck
+from server.games.models import Recheck, Replay
 from server.inspection.verdicts import contributor_quarantine, contributor_reject, contributor_trust
 from server.trust.models import Alarm, Decision, Standing, Tally
 
@@ -95,6 +95,16 @@ class RecheckAdmin(ReadOnlyAdmin):
     """Games of which rows were evaluated again."""
 
     list_display = ("game", "done_at", "rows", "misfits", "text")
+    list_select_related = ("game",)
+    show_full_result_count = False
+
+
+@admin.register(Replay)
+class ReplayAdmin(ReadOnlyAdmin):
+    """Match games that were looked at once more before their gate's candidate was promoted."""
+
+    list_display = ("game", "done_at", "outcome", "text")
+    list_filter = ("outcome",)
     list_select_related = ("game",)
     show_full_result_count = False
 

@@ -1,4 +1,4 @@
-"""Entry points for Celery: the queue ``recheck`` evaluates rows again, and logins are compared with others."""
+"""Entry points for Celery: the queue ``recheck`` looks at games again, and logins are compared with others."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from django.db import InterfaceError, OperationalError
 
 from server.celery import app
 from server.games.rechecks import RECHECK
+from server.gates.selectors import gates_to_confirm
+from server.gates.services import SAMPLE
 from server.inspection.verdicts import look as look_at
 from server.inspection.verdicts import looks_due
 
@@ -23,16 +25,41 @@ LOOKS: Final = 200
 _networks: list[Any] = []
 
 
-@app.task(name="server.inspection.tasks.recheck")
-def recheck() -> int:
-    """Evaluate rows of the games that were drawn; returns how many games."""
-    from server.inspection.evaluation import Networks, rechecks_run  # torch; only a worker of this queue pays for it
+def _loaded_networks() -> Any:
+    """The networks of this process."""
+    from server.inspection.evaluation import Networks  # torch; only a worker of this queue pays for it
 
     if not _networks:
         _networks.append(Networks())
+    return _networks[0]
+
+
+@app.task(name="server.inspection.tasks.replay")
+def replay() -> int:
+    """Look at games of gates that wait for it; returns how many."""
+    if not gates_to_confirm():
+        return 0  # before torch is loaded
+    from server.inspection.replays import replays_run
+
     began = time.monotonic()
     looked_at = 0
-    while count := rechecks_run(_networks[0], BATCH):
+    while replays_run(_loaded_networks()):
+        looked_at += 1
+        if time.monotonic() - began > SLICE_SECONDS:
+            SAMPLE.send()
+            break
+    return looked_at
+
+
+@app.task(name="server.inspection.tasks.recheck")
+def recheck() -> int:
+    """Evaluate rows of the games that were drawn; returns how many games."""
+    from server.inspection.evaluation import rechecks_run
+
+    networks = _loaded_networks()
+    began = time.monotonic()
+    looked_at = 0
+    while count := rechecks_run(networks, BATCH):
         looked_at += count
         if time.monotonic() - began > SLICE_SECONDS:
             RECHECK.send()

@@ -12,18 +12,17 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Greatest
 
-from server.games.models import Game, GameState, Recheck
+from server.accounts.models import Contributor
+from server.games.models import Decided, Game, GameState, Recheck, Replay, ReplayOutcome
 from server.games.moderation import games_hold, games_refuse, games_release
 from server.games.moving import HELD_BECAUSE, Refusal
 from server.games.rechecks import rechecks_waiting
 from server.trust.differences import Difference, suspicious
-from server.trust.figures import MISFITS
+from server.trust.figures import DIFFERENT_MATCHES, MISFITS
 from server.trust.models import Alarm, Standing, Trust
-from server.trust.services import alarms_raise, look_noted, standing_decide
+from server.trust.services import alarms_raise, look_noted, standing_decide, standing_of
 from server.trust.tallies import machines_of, strata_of
 
-NOT_ITS_NETWORK: Final = "not_its_network"
-REJECTED: Final = "rejected"
 MISFIT_SHARE: Final = 0.5
 """Of a game's rows that were evaluated again: from here on the network did not make them."""
 LEAST_MISFITS: Final = 2
@@ -45,19 +44,36 @@ def game_conclude(recheck: Recheck) -> None:
     """Refuse a game that its network did not make, and raise an alarm about a login that sends more of them."""
     if not is_of_another_network(recheck.rows, recheck.misfits):
         return
-    games_refuse([recheck.game_id], Refusal(NOT_ITS_NETWORK, recheck.text))
+    games_refuse([recheck.game_id], Refusal(Decided.NOT_ITS_NETWORK, recheck.text))
     game = recheck.game
     done = Recheck.objects.filter(game__run=game.run_id, game__contributor=game.contributor_id, done_at__isnull=False)
     bad = done.filter(misfits__gte=Greatest(LEAST_MISFITS, F("rows") * MISFIT_SHARE)).count()
     looked_at = done.filter(rows__gt=0).count()
     if bad < MISFIT_GAMES or bad < MISFIT_GAMES_SHARE * looked_at:
         return
+    reason = f"{bad} of {looked_at} games that were looked at were not made by the network that they name"
+    _alarm(game, MISFITS, bad, looked_at, reason)
+
+
+def replay_conclude(replay: Replay) -> None:
+    """Refuse a match game that its networks did not play so, and raise an alarm about its login."""
+    games_refuse([replay.game_id], Refusal(Decided.NOT_REPLAYED, replay.text))
+    game = replay.game
+    done = Replay.objects.filter(game__run=game.run_id, game__contributor=game.contributor_id, done_at__isnull=False)
+    bad, looked_at = done.filter(outcome=ReplayOutcome.DIFFERENT).count(), done.count()
+    reason = f"{bad} of {looked_at} match games that were looked at were not played so by their networks"
+    _alarm(game, DIFFERENT_MATCHES, bad, looked_at, reason)
+
+
+def _alarm(game: Game, figure: str, bad: int, looked_at: int, reason: str) -> None:
+    """Raise an alarm about a game's login, some of whose games were not played by their networks."""
     with transaction.atomic():
-        standing = Standing.objects.select_for_update(no_key=True).get(run=game.run_id, contributor=game.contributor_id)
+        contributor = Contributor.objects.get(pk=game.contributor_id)
+        key = standing_of(game.run, contributor).pk
+        standing = Standing.objects.select_for_update(no_key=True, of=("self",)).select_related("run").get(pk=key)
         share = bad / looked_at
         seen = Difference(games=looked_at, own_mean=share, expected=0.0, deviations=float(bad), effect=share)
-        raised = alarms_raise(standing, {MISFITS: seen})
-        reason = f"{bad} of {looked_at} games that were looked at were not made by the network that they name"
+        raised = alarms_raise(standing, {figure: seen})
         holds = bool(raised) and _quarantine(standing, reason)
     if holds:
         _hold_games(standing)
@@ -125,7 +141,7 @@ def contributor_reject(standing: Standing, reason: str, by: Any) -> int:
     """Keep a login quarantined and refuse what waits; returns how many games these were."""
     _decide(standing, Trust.QUARANTINED, reason, by)
     _hold_games(standing)
-    return games_refuse(_games(standing, GameState.HELD), Refusal(REJECTED, reason))
+    return games_refuse(_games(standing, GameState.HELD), Refusal(Decided.REJECTED, reason))
 
 
 def _decide(standing: Standing, trust: Trust, reason: str, by: Any) -> None:

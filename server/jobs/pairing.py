@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from common.elo import ELO_PER_LOG_GAMMA
+
 HEAD: Final = 10
 """So many of a list may be drawn."""
 _FALL: Final = 2.0
 """A place of a list has exp(-place / _FALL) of the first one's chance."""
-RANGE: Final = 1200.0 * math.log(10.0) / 400.0
+RANGE: Final = 1200.0 / ELO_PER_LOG_GAMMA
 """An opponent is within 1200 Elo, in units of log gamma."""
 FEW: Final = 4
 """With fewer networks in range, the two next weaker and the two next stronger ones are drawn from evenly."""

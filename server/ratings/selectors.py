@@ -1,8 +1,7 @@
-"""Questions about strengths. Elo is log gamma times 400 / ln 10."""
+"""Questions about strengths."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,11 +10,11 @@ from typing import Final
 from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
+from common.elo import ELO_PER_LOG_GAMMA
 from server.networks.models import Network
 from server.ratings.models import LOWER_BOUND, Rating
 from server.runs.models import Run
 
-ELO_PER_LOG_GAMMA: Final = 400.0 / math.log(10.0)
 MAX_POINTS: Final = 250
 """Networks of a rating curve: as many as a chart can show."""
 CONFIDENT: Final = 100.0 / ELO_PER_LOG_GAMMA

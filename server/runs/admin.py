@@ -11,7 +11,15 @@ from server.admin_forms import ChangedFieldsAdmin, ShownForm, changed_fields
 from server.runs.checks import CHECKS, SettingsCheck
 from server.runs.models import Run, RunTotals
 from server.runs.revisions import parse_revisions
-from server.runs.services import CONFIG_FIELDS, config_faults, override_faults, run_save, unknown_keys
+from server.runs.services import (
+    CONFIG_FIELDS,
+    OTHER_LENGTH,
+    config_faults,
+    has_rows,
+    override_faults,
+    run_save,
+    unknown_keys,
+)
 
 
 class RunForm(ShownForm):
@@ -54,8 +62,8 @@ class RunForm(ShownForm):
 
     def _check_changes(self) -> None:
         """Refuse what would spoil a run that has begun."""
-        if "data_board_len" in self.changed_data and RunTotals.objects.filter(run=self.instance, last_row__gt=0):
-            self.add_error("data_board_len", "the run has rows of another length already; make a new run")
+        if "data_board_len" in self.changed_data and has_rows(self.instance):
+            self.add_error("data_board_len", OTHER_LENGTH)
         network = self.cleaned_data.get("current_network") if "current_network" in self.changed_data else None
         if network is not None and (network.run_id != self.instance.pk or not network.training_games_enabled):
             text = "choose a network of this run that has passed its gate, or a seed; a candidate passes by its gate"

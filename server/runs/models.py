@@ -238,6 +238,13 @@ class Run(models.Model):
         "error; after gate_games without a decision, the required share of the points does.",
     )
 
+    gate_replays = models.PositiveSmallIntegerField(
+        default=4,
+        db_default=4,
+        validators=[MaxValueValidator(64)],
+        help_text="So many of a gate's games are looked at once more before its candidate is promoted: played again, "
+        "or held against their networks. 0: none. It takes a worker of the queue 'recheck'. Holds for new gates.",
+    )
     unfinished_games_count = models.BooleanField(
         default=True,
         help_text="Match games that the move limit stopped are half a point each for gates and ratings. "

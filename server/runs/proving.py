@@ -9,24 +9,18 @@ What comes with the project is proved by the project's tests.
 from __future__ import annotations
 
 import functools
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Final, Literal
+from typing import Final, Literal
 
 from common.parameters import TextKind, default_text
+from server.runs.client_process import client_run
 
 PROOF_SECONDS: Final = 600.0
 """The first game of an installation compiles the client's kernels, which takes some minutes."""
 PROVED_MOVES: Final = 12
 """Moves that are played."""
-_ROOT: Final = Path(__file__).resolve().parent.parent.parent
-_PASSED_ON: Final = ("PATH", "HOME", "LANG", "TMPDIR", "TENGEN_CACHE_DIR", "NUMBA_CACHE_DIR", "SYSTEMROOT")
-"""Of the environment: the client needs no secrets."""
 _SAID: Final = 1000
 """Characters of what it said that are kept."""
 _SHIPPED_SIZES: Final[tuple[Literal["7x7", "9-19"], ...]] = ("7x7", "9-19")
@@ -44,35 +38,13 @@ def is_shipped(kind: TextKind, text: str) -> bool:
 def play_by(kind: TextKind, text: str, length: int) -> str:
     """Play one short game by ``text``; returns what is wrong, empty if nothing is."""
     with tempfile.TemporaryDirectory(prefix="tengen-proof-") as folder:
-        asked, said = Path(folder) / "text.cfg", Path(folder) / "said.txt"
+        asked = Path(folder) / "text.cfg"
         asked.write_text(text, encoding="utf-8")
-        command = [sys.executable, "-m", "client.contribute.proof", kind, str(length), str(PROVED_MOVES)]
-        with asked.open("rb") as source, said.open("wb") as output:
-            code = _run(command, source, output)
+        words = ["client.contribute.proof", kind, str(length), str(PROVED_MOVES)]
+        with asked.open("rb") as source:
+            code, told = client_run(words, PROOF_SECONDS, source)
         if code is None:
             return f"a game of {PROVED_MOVES} moves by it was not over after {PROOF_SECONDS:g} s"
         if code != 0:
-            told = said.read_text(encoding="utf-8", errors="replace").strip()
             return f"no game could be played by it (exit code {code}): {told[-_SAID:]}"
         return ""
-
-
-def _run(command: list[str], source: IO[bytes], output: IO[bytes]) -> int | None:
-    """The exit status of a command; None where it took too long, after which nothing of it runs any more."""
-    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    # A group of its own, so that whatever it started ends with it.
-    child = subprocess.Popen(
-        command,
-        cwd=_ROOT,
-        env=environment,
-        stdin=source,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    try:
-        return child.wait(PROOF_SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)  # it was not waited for, so the number is still its group's
-        child.wait()
-        return None

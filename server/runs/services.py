@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from django.core.exceptions import ValidationError
@@ -21,6 +21,7 @@ from server.runs.texts import KINDS, is_waiting
 
 PROVE: Final = Hint("server.runs.tasks.prove_texts")
 """Texts wait until a game has been played by them."""
+OTHER_LENGTH: Final = "the run has rows of another length already; make a new run"
 CONFIG_FIELDS: Final = ("selfplay_config", "gating_config")
 
 
@@ -50,6 +51,30 @@ def run_save(run: Run, fields: Collection[str] | None = None) -> None:
     run.save(update_fields=fields)
     if any(is_waiting(run, kind) for kind in KINDS):
         transaction.on_commit(PROVE.send)
+
+
+def run_change(run: Run, changes: Mapping[str, object]) -> None:
+    """Change some of a run's settings, if all of them hold then; what takes long to check is checked if it changed.
+
+    Raises:
+        InvalidSettings: with every fault, one a line.
+    """
+    for field, value in changes.items():
+        setattr(run, field, value)
+    faults = [f"{field}: {fault}" for field in CONFIG_FIELDS if field in changes for fault in unknown_keys(run, field)]
+    if "data_board_len" in changes and has_rows(run):
+        faults.append(f"data_board_len: {OTHER_LENGTH}")
+    for check in CHECKS:
+        if check.is_slow and not check.reads.isdisjoint(changes) and not faults:
+            faults += [f"{check.field}: {fault}" for fault in check.faults(run)]
+    if faults:
+        raise InvalidSettings("\n".join(faults))
+    run_save(run, fields=list(changes))
+
+
+def has_rows(run: Run) -> bool:
+    """Whether a run has counted rows, which have its length for good."""
+    return RunTotals.objects.filter(run=run, last_row__gt=0).exists()
 
 
 def settings_faults(run: Run) -> list[str]:

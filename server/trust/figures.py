@@ -16,6 +16,7 @@ MISFITS: Final = "misfits"
 DIVERGENCE: Final = "divergence"
 SHIFT: Final = "shift"
 PREFERENCE: Final = "preference"
+DIFFERENT_MATCHES: Final = "different_matches"
 
 FIGURES: Final[dict[str, str]] = {
     WHITE_POINTS: "White's share of the points",
@@ -27,8 +28,9 @@ FIGURES: Final[dict[str, str]] = {
     DIVERGENCE: "divergence of the searches' policies from the network's, nats",
     SHIFT: "distance of the searches' values from the network's",
     PREFERENCE: "by how much the searches prefer their better moves",
+    DIFFERENT_MATCHES: "share of the match games that were looked at which their networks did not play so",
 }
-"""The last four come from a network that evaluated rows again (`server.inspection`)."""
+"""The last but one and the three before it come from a network that evaluated rows again (`server.inspection`)."""
 
 
 def describe(figure: str, own: float, expected: float, games: int, deviations: float) -> str:

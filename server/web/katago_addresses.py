@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
+from server.accounts import selectors as accounts
 from server.games import selectors as games
 from server.runs import selectors as runs
 
@@ -31,9 +32,27 @@ def of_network(request: HttpRequest, run_name: str, network: str) -> HttpRespons
 
 
 @require_safe
-def contributions(request: HttpRequest, **_: str) -> HttpResponse:
-    """Who contributed how much: ``/contributions/``."""
+def contributions(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Who contributed how much: ``/contributions/``, ``/contributions/RUN/``; of a user, the games."""
+    if name and runs.run_by_name(name) is None and accounts.contributor_by_name(name) is not None:
+        return of_contributor(request, name)
     return redirect("web:contributors")
+
+
+@require_safe
+def of_contributor(request: HttpRequest, name: str) -> HttpResponse:
+    """The games of a user in the current run: ``/contributions/USER/training-games/``."""
+    run = runs.current_run()
+    if run is None or accounts.contributor_by_name(name) is None:
+        raise Http404(f"there is no run, or no contributor {name}")
+    return redirect(reverse("web:games", args=[run.name]) + "?" + urlencode({"user": name}))
+
+
+@require_safe
+def own_account(request: HttpRequest, page: str) -> HttpResponse:
+    """One's own account: ``/accounts/login/``, ``/accounts/signup/``, ``/accounts/password/reset/`` …"""
+    known = {"login": "login", "logout": "home", "signup": "sign-up", "password": "reset"}
+    return redirect(f"account:{known.get(page, 'home')}")
 
 
 @require_safe

@@ -26,8 +26,14 @@ urlpatterns = [
         katago.of_network,
         name="network-games",
     ),
+    re_path(r"^accounts/(?P<page>[^/]*)/?(?:.*/)?$", katago.own_account, name="accounts"),
     path("contributions/", katago.contributions, name="contributions"),
-    path("contributions/<str:run_name>/", katago.contributions, name="contributions-of-run"),
+    path("contributions/<str:name>/", katago.contributions, name="contributions-of"),
+    re_path(
+        r"^contributions/(?P<name>[^/]+)/(?:training|rating)-games/$",
+        katago.of_contributor,
+        name="contributor-games",
+    ),
     re_path(r"^sgfplayer/(?P<kind>training|rating)-games/(?P<key>[0-9]{1,18})/$", katago.player, name="sgfplayer"),
     re_path(
         r"^(?P<path>(?:runs|networks|games|game|contributors|contributions|sgfplayer|account|admin)(?:/.*)?(?<!/))$",

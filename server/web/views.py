@@ -14,6 +14,7 @@ from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.urls import is_valid_path
 from django.utils.html import json_script
+from django.utils.http import urlencode
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views import defaults
@@ -104,7 +105,7 @@ def network_list(request: HttpRequest, run_name: str) -> HttpResponse:
 
 @require_safe
 def game_list(request: HttpRequest, run_name: str) -> HttpResponse:
-    """Games of a run, or of one of its networks."""
+    """Games of a run, of one of its networks, or of one of its contributors."""
     run = _run(run_name)
     network = None
     name = request.GET.get("network", "")
@@ -112,9 +113,16 @@ def game_list(request: HttpRequest, run_name: str) -> HttpResponse:
         network = networks.network_by_name(name)
         if network is None or network.run_id != run.pk:
             raise Http404(f"the run {run.name} has no network {name}")
-    page = games.game_list(Cursor.of(request.GET), PER_PAGE, run=run, network=network)
-    query = f"network={network.name}&" if network else ""
-    return render(request, "web/games.html", {"run": run, "network": network, "page": page, "query": query})
+    contributor, user = None, request.GET.get("user", "")
+    if user:
+        contributor = accounts.contributor_by_name(user)
+        if contributor is None:
+            raise Http404(f"there is no contributor {user}")
+    page = games.game_list(Cursor.of(request.GET), PER_PAGE, run=run, network=network, contributor=contributor)
+    given = {"network": name, "user": user}
+    query = "".join(f"{urlencode({key: value})}&" for key, value in given.items() if value)
+    context = {"run": run, "network": network, "contributor": contributor, "page": page, "query": query}
+    return render(request, "web/games.html", context)
 
 
 @require_safe

@@ -27,6 +27,7 @@ NOT_RUN: Final = {
     r"\$compose ": "needs Docker",
     r"compose=": "needs Docker",
     r"TENGEN_KATAGO=PROGRAM ": "needs a built KataGo and its source",
+    r"python3 deploy/pin\.py": "needs the registry of the images; tests/deploy/test_pin.py has one of its own",
     r"SECRET_KEY=… DATABASE_URL=": "needs another host; the worker is the one of README.md",
 }
 """Commands by how they begin, and why they are not run. Everything else that is printed is run."""

@@ -21,7 +21,7 @@ class Recorded(Installation):
 
     def manage(self, *arguments: str, typed: str = "") -> str:
         self.commands.append((arguments, typed))
-        return ""
+        return "tengen_a-token\n" if arguments[0] == "add_token" else ""
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,13 @@ def test_whole_passwords_are_kept(tmp_path: Path) -> None:
     (tmp_path / SECRETS_FILE).write_text(json.dumps(WHOLE))
     assert load_secrets(tmp_path / SECRETS_FILE) == WHOLE
     assert [path.name for path in tmp_path.iterdir()] == [SECRETS_FILE]
+
+
+def test_the_client_logs_in_by_a_token_of_its_own(tmp_path: Path) -> None:
+    installation = Recorded(tmp_path)
+    installation.set_up(RunPlan("run", ()))
+    assert (("add_token", CONTRIBUTOR, "--label", "this machine", "--replace"), "") in installation.commands
+    client = installation.client_program()
+    assert client.environment["TENGEN_TOKEN"] == "tengen_a-token"
+    assert "TENGEN_PASSWORD" not in client.environment
+    assert "--username" not in client.command

@@ -46,6 +46,8 @@ PLACEHOLDERS: Final = {
     r"\badd_contributor NAME": "add_contributor somebody",
     r"\bset_role NAME": "set_role somebody",
     r"\badd_network RUN FILE": "add_network small7 net.bin.gz",
+    r"\badd_token NAME": "add_token somebody",
+    r"\bset_run NAME": "set_run other",
     r"\bset_run_state NAME ": "set_run_state other ",
     r"\bexclude_games user NAME": "exclude_games user somebody",
     r"\brequeue_games RUN ": "requeue_games small7 ",

@@ -39,8 +39,11 @@ _numbers = itertools.count(1)
 
 
 def make_run(name: str = "seven", **settings: Any) -> Run:
-    """A 7x7 run with the texts that come with the project; no rating games, since those are drawn by chance."""
-    settings = {"data_board_len": LENGTH, "architecture": "b2c32", "rating_share": 0.0} | settings
+    """A 7x7 run with the texts that come with the project; no rating games, which are drawn.
+
+    Its gates are decided without a further look at their games.
+    """
+    settings = {"data_board_len": LENGTH, "architecture": "b2c32", "rating_share": 0.0, "gate_replays": 0} | settings
     return run_create(
         name=name,
         selfplay_config=default_text("selfplay", "7x7"),

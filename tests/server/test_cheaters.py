@@ -23,11 +23,11 @@ from common.rows import GlobalTarget, PolicyTarget, QTarget, Rows, to_npz
 from nets.evaluation.batch import Evaluator
 from nets.evaluation.evaluator import load_evaluator
 from server.accounts.models import Contributor
-from server.games.models import Game, GameState, Recheck
+from server.games.models import Decided, Game, GameState, Recheck
 from server.games.tasks import audit_pending
 from server.inspection.agreement import Agreement, NetView, ask, compare
 from server.inspection.evaluation import Networks, legal_moves, rechecks_run
-from server.inspection.verdicts import NOT_ITS_NETWORK, is_of_another_network
+from server.inspection.verdicts import is_of_another_network
 from server.jobs.models import Job
 from server.networks.models import Network
 from server.networks.services import ModelFile, NewNetwork, seed_register
@@ -232,7 +232,7 @@ def test_games_of_another_network_are_refused_and_their_login_quarantined(
         assert Game.objects.filter(state=GameState.COUNTED).count() == passed
         return
     assert set(Game.objects.values_list("state", "reason_code")) <= {
-        (GameState.REFUSED, NOT_ITS_NETWORK),
+        (GameState.REFUSED, Decided.NOT_ITS_NETWORK),
         (GameState.HELD, "quarantined"),
     }
     assert Standing.objects.get().trust == Trust.QUARANTINED

@@ -13,6 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from common.audit_report import OutOfTime
+from common.rows import GlobalTarget
 from server.accounts.models import Contributor
 from server.games import auditing
 from server.games.auditing import MAX_AUDITS, Accepted, Verdict, games_audit
@@ -21,7 +22,7 @@ from server.games.models import Game, GameState
 from server.games.moving import Refusal
 from server.jobs.models import Job
 from server.runs.models import Run
-from tests.server.factories import FAULT, accept, ask, game_form, refuse, sgf_of, upload_training
+from tests.server.factories import FAULT, accept, ask, game_form, make_rows, refuse, sgf_of, upload_training
 from tests.server.games.counts import counts
 
 pytestmark = pytest.mark.django_db
@@ -200,3 +201,15 @@ def test_the_real_audit_reads_what_was_uploaded(play: Callable[..., Game]) -> No
     assert game.state == GameState.REFUSED
     assert game.reason_code != auditing.AUDIT_FAILED, game.reason
     assert game.reason
+
+
+@pytest.mark.parametrize(
+    ("networks", "changes_after", "expected"),
+    [(2, [2, 2, 2, 1, 0, 0], [1, 2]), (1, [1, 1], [0]), (1, [0, 0, 0], [3]), (0, [0, 0], [])],
+)
+def test_rows_belong_to_the_network_that_made_them(
+    networks: int, changes_after: list[int], expected: list[int]
+) -> None:
+    rows = make_rows(len(changes_after))
+    rows.global_targets[:, GlobalTarget.NET_CHANGES_AFTER] = changes_after
+    assert auditing._later_rows(Game(later_networks=list(range(networks))), rows) == expected

@@ -18,8 +18,9 @@ from server.errors import InvalidSettings
 from server.games import exclusions
 from server.games.exclusions import exclusion_lift, exclusion_make, exclusions_go_on
 from server.games.models import Exclusion, ExclusionKind, Game, GameState
-from server.games.moderation import games_restore
-from server.games.recounting import counters_drift
+from server.games.moderation import games_refuse, games_restore
+from server.games.moving import Refusal
+from server.games.recounting import counters_drift, counters_rebuild
 from server.games.selectors import rows_between
 from server.jobs.models import Job
 from server.networks.models import Network
@@ -102,6 +103,51 @@ def test_games_leave_everything_that_counts_them_and_come_back(big: Run, kind: E
     exclusion.refresh_from_db()
     assert exclusion.is_done
     assert not exclusion_lift(exclusion.pk)
+
+
+def test_a_network_takes_along_the_games_that_went_on_with_it(big: Run) -> None:
+    """Out of counts, shards and the like, and back; also where no other game of it is there."""
+    run = Run.objects.get()
+    newer = a_network()
+    begun = Game.objects.filter(kind="training", state=GameState.COUNTED).exclude(black_network=newer)
+    keys = list(begun.order_by("pk").values_list("pk", flat=True)[3:8])
+    Game.objects.filter(Q(black_network=newer) | Q(white_network=newer)).delete()
+    Game.objects.filter(pk__in=keys).update(later_networks=[newer.pk], later_rows=[7])
+    counters_rebuild()
+    counts = "training_games", "training_rows"
+    assert [getattr(Network.objects.get(pk=newer.pk), name) for name in counts] == [5, 35]
+    first = Game.objects.get(pk=keys[0]).black_network
+    made = Game.objects.filter(black_network=first, kind="training", state=GameState.COUNTED)
+    rows = sum(game.num_training_rows - sum(game.later_rows) for game in made)
+    assert Network.objects.get(pk=first.pk).training_rows == rows
+    numbers = set(Game.objects.filter(pk__in=keys).values_list("number", flat=True))
+    exclusion = make(ExclusionKind.NETWORK, network=newer)
+    assert exclusion.looked_at == keys[0] - 1, "nothing before them is looked at"
+    assert exclusions_go_on() == 5
+    assert set(Game.objects.filter(pk__in=keys).values_list("state", flat=True)) == {GameState.REFUSED}
+    assert [getattr(Network.objects.get(pk=newer.pk), name) for name in counts] == [0, 0]
+    last = RunTotals.objects.get(run=run).last_row
+    assert not numbers & {row.number for row in rows_between(run.pk, 0, last)}
+    assert nothing_drifted()
+    exclusion_lift(exclusion.pk)
+    assert exclusions_go_on() == 5
+    assert numbers <= {row.number for row in rows_between(run.pk, 0, last)}
+    assert nothing_drifted()
+
+
+def test_what_an_exclusion_or_a_person_took_out_is_not_audited_again(big: Run) -> None:
+    make(ExclusionKind.CONTRIBUTOR, contributor=somebody())
+    exclusions_go_on()
+    judged = list(Game.objects.filter(state=GameState.COUNTED).values_list("pk", flat=True)[:3])
+    games_refuse(judged, Refusal("moderated", "by hand"))
+    told = StringIO()
+    call_command("requeue_games", "seven", "--dry-run", stdout=told)
+    by_audit = Game.objects.filter(state=GameState.REFUSED, reason_code="planes").count()
+    assert told.getvalue() == f"{by_audit} games would wait for their audit again\n"
+    call_command("requeue_games", "seven", "excluded", stdout=told)
+    assert told.getvalue().endswith("\n0 games wait for their audit again\n"), "they come back when it is lifted"
+    call_command("requeue_games", "seven", "moderated", stdout=told)
+    assert told.getvalue().endswith("\n3 games wait for their audit again\n"), "if that is what is asked for"
 
 
 def test_it_goes_on_where_it_was_cut_short_and_with_games_that_arrive(big: Run) -> None:

@@ -138,6 +138,7 @@ def test_changes_of_the_network_are_kept(client: Client, anna: Contributor, job:
     assert upload_training(client, anna, form).status_code == 201
     game = Game.objects.get()
     assert game.net_changes == [[1, first.name], [2, second.name]]
+    assert game.later_networks == [first.pk, second.pk]
     assert game.black_network == job.black_network
     assert facts_of(game).net_changes == ((1, first.name), (2, second.name))
     told = client.get(f"{wire.PATH_TRAINING_GAMES}{game.pk}/").json()["net_changes"]

@@ -14,12 +14,12 @@ from django.utils import timezone
 from common.rows import GlobalTarget, Rows
 from server.accounts.models import Contributor
 from server.games.auditing import games_audit
-from server.games.models import Game, GameState, Recheck
+from server.games.models import Decided, Game, GameState, Recheck
 from server.games.rechecks import MAX_TRIES, Rechecked
 from server.inspection import evaluation
 from server.inspection.agreement import NetView
 from server.inspection.evaluation import Networks, recheck_game, rechecks_run
-from server.inspection.verdicts import NOT_ITS_NETWORK, is_of_another_network
+from server.inspection.verdicts import is_of_another_network
 from server.networks.models import Network
 from server.runs.models import Run, RunTotals
 from server.trust.models import Alarm, Standing, Tally, Trust
@@ -90,7 +90,7 @@ def test_a_game_of_another_network_is_refused_alone(play: Play, says: Callable[.
     states = dict(Game.objects.values_list("pk", "state"))
     assert states == {bad.pk: GameState.REFUSED, good.pk: GameState.COUNTED, broken.pk: GameState.COUNTED}
     bad.refresh_from_db()
-    assert (bad.reason_code, bad.reason) == (NOT_ITS_NETWORK, BAD.text)
+    assert (bad.reason_code, bad.reason) == (Decided.NOT_ITS_NETWORK, BAD.text)
     assert RunTotals.objects.get().moderations == 1
     assert not Alarm.objects.exists()
     for _ in range(MAX_TRIES):

@@ -12,7 +12,7 @@ from django.test import Client
 from common.config_text import overlay
 from common.parameters import TextKind, default_text
 from server.accounts.models import Contributor
-from server.runs import proving
+from server.runs import client_process
 from server.runs.models import Run, RunState
 from server.runs.proving import is_shipped, play_by
 from server.runs.texts import served_text, texts_prove
@@ -112,7 +112,7 @@ def test_a_game_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch) ->
         raise subprocess.TimeoutExpired(parent, timeout)
 
     monkeypatch.setattr(subprocess.Popen, "wait", out_of_time)
-    with os.fdopen(begin, "wb") as output, open(os.devnull, "rb") as nothing:
-        assert proving._run([sys.executable, "-c", parent], nothing, output) is None
+    with os.fdopen(begin, "wb") as output:
+        assert client_process._run([sys.executable, "-c", parent], 1.0, None, output) is None
     with os.fdopen(end) as rest:
         assert rest.read().strip() == "", "the pipe ends when nobody holds it any more"

@@ -7,14 +7,15 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from server.games.recounting import counters_drift, counters_rebuild
+from server.games.tally_recounting import tallies_drift, tallies_rebuild
 
 
 class Command(BaseCommand):
     """Recount."""
 
     help = (
-        "Count the games of runs, contributors, networks and pairings anew, while the server works, and set right the "
-        "counters that differ. Points of gates are left alone."
+        "Count the games of runs, contributors, networks and pairings anew, and the sums by which logins are compared, "
+        "while the server works, and set right what differs. Points of gates are left alone."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -35,4 +36,13 @@ class Command(BaseCommand):
                 changes = ", ".join(f"{name} {change:+d}" for name, change in columns.items() if change)
                 self.stdout.write(f"{what} {key}: {changes}")
                 wrong += 1
+        sums = tallies_drift() if options["dry_run"] else tallies_rebuild()
+        for sum_of, difference in sums.tallies.items():
+            told = f"login {sum_of.contributor}" if sum_of.contributor is not None else "all logins"
+            self.stdout.write(
+                f"tally of {told}, {sum_of.figure}: games {difference.games:+g}, sum {difference.total:+g}"
+            )
+        for key, games in sums.standings.items():
+            self.stdout.write(f"standing {key}: games {games:+d}")
+        wrong += len(sums.tallies) + len(sums.standings)
         self.stdout.write(f"{wrong} counters {'are wrong' if options['dry_run'] else 'were set right'}")

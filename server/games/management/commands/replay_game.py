@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from common.arguments import positive
-from server.games.exporting import NotReplayable, game_export
+from server.games.exporting import NotReplayable
 from server.games.models import Game, GameKind
+from server.games.replaying import DIFFERENT, play_again
 from server.games.selectors import game_by_uid, games_of_gate
-
-_DIFFERENT: Final = 3
-"""The exit code of ``client replay``."""
 
 
 class Command(BaseCommand):
@@ -69,18 +64,10 @@ class Command(BaseCommand):
     def _replay(self, game: Game, folder: Path, options: dict[str, Any]) -> bool:
         """Whether a game differs."""
         try:
-            game_export(game, folder)
+            done = play_again(game, folder, device=options["device"], use_fp16=options["use_fp16"])
         except (NotReplayable, OSError) as error:
             self.stdout.write(f"{game.uid}: {error}")
             return False
-        command = [sys.executable, "-m", "client", "replay", str(folder), "--device", options["device"]]
-        done = subprocess.run(
-            [*command, "--use-fp16", options["use_fp16"]],
-            cwd=settings.BASE_DIR,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        for line in (done.stdout or done.stderr).splitlines():
+        for line in done.text.splitlines():
             self.stdout.write(f"{game.uid}: {line}")
-        return done.returncode == _DIFFERENT
+        return done.code == DIFFERENT

@@ -18,8 +18,10 @@ class Command(BaseCommand):
     """Send games to the audit once more."""
 
     help = (
-        "Audit again the games of a run that were refused, all or those with a reason code such as audit_failed; with "
-        "--counted the counted ones, which leave the counts and the training until they have passed."
+        "Audit again the games of a run that its audit refused, all or those with a reason code such as audit_failed. "
+        "What maintainers or later checks took out is left alone unless its code is named (moderated, rejected, "
+        "not_its_network, not_replayed); what an exclusion took out comes back when that is lifted. "
+        "With --counted the counted ones, which leave the counts and the training until they have passed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
