@@ -1,0 +1,141 @@
+"""Games of self-play without a network, recorded so that light clients can send them by the thousand.
+
+Each is played by our own client and passes the audit of a server whose run serves the text of `run_text`; none has the
+moves of another. A recording is one file, a zip without compression:
+``python -m tests.benchmarks.load.recorded FILE COUNT EDGE SEED``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import secrets
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from common import wire
+from common.config_text import overlay
+from common.parameters import default_text
+from common.rows import to_npz
+
+RUN: Final = "load"
+"""The run that recorded games are of: their records name its random network."""
+_SMALL: Final = {
+    5: "komiMean = 9\nmaxMovesPerGame = 60\nmaxVisits = 8\ncheapSearchVisits = 4\nreducedVisitsMin = 4\n",
+    9: "komiMean = 7\nmaxMovesPerGame = 300\nmaxVisits = 8\ncheapSearchVisits = 4\nreducedVisitsMin = 4\n",
+}
+"""By the edge of the board: few visits, since nobody is to learn from these games."""
+_SERVER: Final = "http://server"
+
+
+def run_text(length: int) -> str:
+    """The text of self-play by which games on boards of that edge (5 or 9) are recorded."""
+    board = f"bSizes = {length}\nbSizeRelProbs = 1\n"
+    return overlay(default_text("selfplay", "7x7"), board + _SMALL[length])
+
+
+@dataclass(frozen=True)
+class RecordedGame:
+    """What an upload of a game tells, but for what its job and its server do."""
+
+    fields: dict[str, str]
+    sgf: bytes
+    rows: bytes
+
+    def form(self, task: dict[str, Any], number: int) -> dict[str, str]:
+        """The form's fields of this game as number ``number`` of a job of self-play, with a new uid."""
+        network = task["network"]["url"]
+        return self.fields | {
+            "kg_game_uid": secrets.token_hex(16).upper(),
+            "run": task["run"]["url"],
+            "black_network": network,
+            "white_network": network,
+            "job_id": task["job_id"],
+            "job_token": task["job_token"],
+            "game_number": str(number),
+        }
+
+
+def games_play(count: int, length: int, seed: int = 0, *, at_once: int = 64) -> Iterator[RecordedGame]:
+    """Play ``count`` games with rows, each of other moves, on boards of that edge; needs the client."""
+    from client.contribute.job_orders import orders_of
+    from client.contribute.messages import Job
+    from client.contribute.uploads import upload_parts
+    from client.games.chance import game_seed
+    from client.games.orders import FinishedGame
+    from client.games.stream import StreamControl, StreamStats, play_stream
+    from nets.evaluation.evaluator import load_evaluator
+
+    task, networks = _task(length), {f"{RUN}-random": None}
+    orders = (
+        order
+        for number in itertools.count()
+        for order in orders_of(Job(task, networks, wire.MAX_TASK_REP_FACTOR, game_seed(seed, number), length))
+    )
+    by_moves: dict[str, RecordedGame] = {}
+
+    def take(game: FinishedGame) -> None:
+        if game.rows is not None:
+            game.order.kind.audit(game)
+            fields, files = upload_parts(game, game.order, lambda network: "")  # type: ignore[arg-type]  # by a job
+            moves = "".join(re.findall(r";[BW]\[\w*\]", game.sgf))
+            by_moves[moves] = RecordedGame(fields, files["sgf_file"][1], files["training_data_file"][1])
+        if len(by_moves) >= count:
+            control.stop_now.set()
+
+    control = StreamControl()
+    play_stream(
+        lambda: next(orders, None),
+        take,
+        games=at_once,
+        load=lambda network, edge: load_evaluator(network.path, length=edge),
+        control=control,
+        stats=StreamStats(),
+        until_empty=True,
+    )
+    yield from by_moves.values()
+
+
+def _task(length: int) -> wire.SelfplayTask:
+    """A task as a server gives it."""
+    network = {
+        "name": f"{RUN}-random",
+        "url": f"{_SERVER}{wire.PATH_NETWORKS}{RUN}-random/",
+        "model_file": None,
+        "model_file_bytes": 0,
+        "model_file_sha256": "",
+        "is_random": True,
+        "created_at": "2026-01-01T00:00:00.000000Z",
+    }
+    run = {"name": RUN, "url": f"{_SERVER}/api/runs/{RUN}/"}
+    told = {"kind": "selfplay", "run": run, "config": run_text(length), "network": network, "job_id": "1"}
+    return wire.SelfplayTask.from_json(json.dumps(told))
+
+
+def games_write(path: Path, games: Iterator[RecordedGame]) -> int:
+    """Record games in a file; returns how many."""
+    count = 0
+    with zipfile.ZipFile(path, "w") as file:
+        for count, game in enumerate(games, 1):
+            for suffix, content in (("json", json.dumps(game.fields)), ("sgf", game.sgf), ("npz", game.rows)):
+                file.writestr(f"{count:06d}.{suffix}", content)
+    return count
+
+
+def games_read(path: Path) -> list[RecordedGame]:
+    """The games of a recording."""
+    with zipfile.ZipFile(path) as file:
+        return [
+            RecordedGame(json.loads(file.read(name)), file.read(f"{name[:-5]}.sgf"), file.read(f"{name[:-5]}.npz"))
+            for name in file.namelist()
+            if name.endswith(".json")
+        ]
+
+
+if __name__ == "__main__":
+    print(games_write(Path(sys.argv[1]), games_play(int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))), "games")
