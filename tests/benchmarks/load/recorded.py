@@ -13,7 +13,7 @@ import re
 import secrets
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,7 @@ RUN: Final = "load"
 """The run that recorded games are of: their records name its random network."""
 _SMALL: Final = {
     5: "komiMean = 9\nmaxMovesPerGame = 60\nmaxVisits = 8\ncheapSearchVisits = 4\nreducedVisitsMin = 4\n",
-    9: "komiMean = 7\nmaxMovesPerGame = 300\nmaxVisits = 8\ncheapSearchVisits = 4\nreducedVisitsMin = 4\n",
+    9: "komiMean = 7\nmaxMovesPerGame = 120\nmaxVisits = 4\ncheapSearchVisits = 2\nreducedVisitsMin = 2\n",
 }
 """By the edge of the board: few visits, since nobody is to learn from these games."""
 _SERVER: Final = "http://server"
@@ -61,8 +61,11 @@ class RecordedGame:
         }
 
 
-def games_play(count: int, length: int, seed: int = 0, *, at_once: int = 64) -> Iterator[RecordedGame]:
-    """Play ``count`` games with rows, each of other moves, on boards of that edge; needs the client."""
+def games_play(count: int, length: int, seed: int, take: Callable[[RecordedGame], object], *, at_once: int = 64) -> None:
+    """Play ``count`` games with rows, each of other moves, on boards of that edge; needs the client.
+
+    ``take`` gets each as it ends.
+    """
     from client.contribute.job_orders import orders_of
     from client.contribute.messages import Job
     from client.contribute.uploads import upload_parts
@@ -77,28 +80,28 @@ def games_play(count: int, length: int, seed: int = 0, *, at_once: int = 64) -> 
         for number in itertools.count()
         for order in orders_of(Job(task, networks, wire.MAX_TASK_REP_FACTOR, game_seed(seed, number), length))
     )
-    by_moves: dict[str, RecordedGame] = {}
+    known: set[str] = set()
 
-    def take(game: FinishedGame) -> None:
-        if game.rows is not None:
-            game.order.kind.audit(game)
-            fields, files = upload_parts(game, game.order, lambda network: "")  # type: ignore[arg-type]  # by a job
-            moves = "".join(re.findall(r";[BW]\[\w*\]", game.sgf))
-            by_moves[moves] = RecordedGame(fields, files["sgf_file"][1], files["training_data_file"][1])
-        if len(by_moves) >= count:
+    def finished(game: FinishedGame) -> None:
+        moves = "".join(re.findall(r";[BW]\[\w*\]", game.sgf))
+        if game.rows is None or moves in known or len(known) == count:
+            return
+        known.add(moves)
+        fields, files = upload_parts(game, game.order, lambda network: "")  # type: ignore[arg-type]  # it is a job's
+        take(RecordedGame(fields, files["sgf_file"][1], files["training_data_file"][1]))
+        if len(known) == count:
             control.stop_now.set()
 
     control = StreamControl()
     play_stream(
         lambda: next(orders, None),
-        take,
+        finished,
         games=at_once,
         load=lambda network, edge: load_evaluator(network.path, length=edge),
         control=control,
         stats=StreamStats(),
         until_empty=True,
     )
-    yield from by_moves.values()
 
 
 def _task(length: int) -> wire.SelfplayTask:
@@ -117,14 +120,17 @@ def _task(length: int) -> wire.SelfplayTask:
     return wire.SelfplayTask.from_json(json.dumps(told))
 
 
-def games_write(path: Path, games: Iterator[RecordedGame]) -> int:
-    """Record games in a file; returns how many."""
-    count = 0
+def games_record(path: Path, count: int, length: int, seed: int) -> None:
+    """Play games, as `games_play`, into a file."""
     with zipfile.ZipFile(path, "w") as file:
-        for count, game in enumerate(games, 1):
+        numbers = itertools.count(1)
+
+        def write(game: RecordedGame) -> None:
+            number = next(numbers)
             for suffix, content in (("json", json.dumps(game.fields)), ("sgf", game.sgf), ("npz", game.rows)):
-                file.writestr(f"{count:06d}.{suffix}", content)
-    return count
+                file.writestr(f"{number:06d}.{suffix}", content)
+
+        games_play(count, length, seed, write)
 
 
 def games_read(path: Path) -> list[RecordedGame]:
@@ -138,4 +144,4 @@ def games_read(path: Path) -> list[RecordedGame]:
 
 
 if __name__ == "__main__":
-    print(games_write(Path(sys.argv[1]), games_play(int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))), "games")
+    games_record(Path(sys.argv[1]), *(int(argument) for argument in sys.argv[2:]))
