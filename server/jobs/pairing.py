@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from common.factors import Floats
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 HEAD: Final = 10
 """So many of a list may be drawn."""

@@ -213,6 +213,8 @@ class GateGames:
 
 def gate_games(gates: list[Gate], contributor: Contributor, now: datetime) -> dict[int, GateGames]:
     """By the keys of the gates, what is held of each, and what ``contributor`` has of it."""
+    if not gates:
+        return {}
     held = Q(state=JobState.LEASED, expires_at__gt=now)
     sums = (
         Job.objects.filter(gate__in=gates)
@@ -238,6 +240,6 @@ class OpenGames:
 def open_games(contributor: Contributor, machine: str, now: datetime) -> OpenGames:
     """What a contributor holds, and what one of its machines does."""
     held = Job.objects.filter(contributor=contributor, state=JobState.LEASED, expires_at__gt=now)
-    missing = F("games") - F("received")
-    sums = held.aggregate(login=Sum(missing), machine=Sum(missing, filter=Q(machine=machine)))
-    return OpenGames(sums["login"] or 0, (sums["machine"] or 0) if machine else 0)
+    missing = [(games - received, whose) for games, received, whose in held.values_list("games", "received", "machine")]
+    of_machine = sum(games for games, whose in missing if whose == machine) if machine else 0
+    return OpenGames(sum(games for games, _ in missing), of_machine)
