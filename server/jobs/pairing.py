@@ -74,7 +74,8 @@ def head_of(rated: Rated, way: Way) -> Rated:
 
 def drawn_first(head: Rated, draw: float) -> np.void:
     """One of the networks that head a list, the first ones more often."""
-    return head[_drawn(np.exp(-np.arange(len(head)) / _FALL), draw)]
+    first: np.void = head[_drawn(np.exp(-np.arange(len(head)) / _FALL), draw)]
+    return first
 
 
 def strength_as_met(network: np.void, noise: float, variability: float) -> float:
@@ -88,14 +89,19 @@ def drawn_second(strength: float, others: Rated, draw: float, variability: float
     Of the networks in range each by the variance p (1 - p) of the game's expected result, with differences divided by
     ``variability``.
     """
+    second: np.void
     near = others[np.abs(others["log_gamma"] - strength) <= RANGE]
     if len(near) >= FEW:
         variances = _log_variance((near["log_gamma"] - strength) / variability)
-        return near[_drawn(np.exp(variances - variances.max()), draw)]
+        second = near[_drawn(np.exp(variances - variances.max()), draw)]
+        return second
     by_strength = others[np.argsort(others["log_gamma"], kind="stable")]
     place = int(np.searchsorted(by_strength["log_gamma"], strength, side="right"))
     around = by_strength[max(0, place - NEIGHBOURS) : place + NEIGHBOURS]
-    return around[int(draw * len(around))] if len(around) else None
+    if not len(around):
+        return None
+    second = around[int(draw * len(around))]
+    return second
 
 
 def _log_variance(difference: Floats) -> Floats:

@@ -20,35 +20,37 @@ from tests.benchmarks.load.recorded import RUN, run_text
 PASSWORD: Final = "a long enough password"
 
 
-def prepare(accounts: int, length: int, **settings: object) -> list[str]:
-    """Make run and accounts in the database of this process's Django; the accounts' Authorization headers."""
-    from django.conf import settings as django_settings
+def run_make(length: int) -> None:
+    """Make the run in the database of this process's Django."""
+    from server.networks.services import run_create
+
+    text, gating = run_text(length), run_text(length, "gating")
+    run_create(
+        name=RUN, selfplay_config=text, gating_config=gating, data_board_len=length, architecture="b2c32",
+        recheck_share=0.0,
+    )  # fmt: skip
+
+
+def accounts_make(count: int) -> list[str]:
+    """Make accounts, each with a network address of its own; their Authorization headers."""
+    from django.conf import settings
     from django.contrib.auth import get_user_model
     from django.test import Client
 
-    from common.parameters import default_text
     from server.accounts.services import contributor_create
     from server.accounts.tokens import token_create
-    from server.networks.services import run_create
 
-    django_settings.ALLOWED_HOSTS = ["*"]
-    run_create(
-        name=RUN,
-        selfplay_config=run_text(length),
-        gating_config=default_text("gating", "7x7"),
-        data_board_len=length,
-        architecture="b2c32",
-        **settings,
-    )
+    settings.ALLOWED_HOSTS = ["*"]
     headers = []
-    for number in range(accounts):
+    for number in range(count):
         name = f"load{number}"
         contributor_create(username=name, password=PASSWORD)
         if number % 2 == 0:
             headers.append("Bearer " + token_create(get_user_model().objects.get(username=name), "load"))
             continue
         headers.append("Basic " + base64.b64encode(f"{name}:{PASSWORD}".encode()).decode())
-        answer = Client(headers={"Authorization": headers[-1]}).post(wire.PATH_TASKS, {"task_rep_factor": "0"})
+        client = Client(headers={"Authorization": headers[-1]}, REMOTE_ADDR=f"10.0.{number // 250}.{number % 250}")
+        answer = client.post(wire.PATH_TASKS, {"task_rep_factor": "0"})
         assert answer.status_code == 400, answer.content  # who it is was found out before
     return headers
 
@@ -59,7 +61,8 @@ def main(file: str, accounts: str, length: str) -> None:
     import django
 
     django.setup()
-    Path(file).write_text(json.dumps(prepare(int(accounts), int(length))))
+    run_make(int(length))
+    Path(file).write_text(json.dumps(accounts_make(int(accounts))))
 
 
 if __name__ == "__main__":
