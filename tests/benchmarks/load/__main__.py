@@ -3,7 +3,8 @@
 ``python -m tests.benchmarks.load HEADERS GAMES --uploads 80`` starts the web process on the database of the environment
 (prepared by `prepare`), lets locust's users come, and prints times of answers and the processor time of every part.
 ``--audit`` starts a worker of the audit beside them, ``--outage 20`` kills the web process for so many seconds in the
-middle. All of it runs on this machine: the generator's own processor time is told.
+middle, ``--pressing 7`` lets strangers press on pages and guess at passwords. All of it runs on this machine: the
+generator's own processor time is told.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=int, default=180)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--audit", action="store_true")
+    parser.add_argument("--pressing", type=int, default=0, help="strangers who press on pages; as many guess passwords")
     parser.add_argument("--outage", type=float, default=0.0)
     told = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="tengen-load-") as folder:
@@ -83,7 +85,7 @@ def _measure(told: argparse.Namespace, folder: Path) -> None:
 def _web(port: int, workers: int) -> Program:
     command = [sys.executable, "-m", "gunicorn", "server.wsgi", "--config", str(ROOT / "gunicorn.conf.py")]
     command += ["--chdir", str(ROOT), "--bind", f"127.0.0.1:{port}", "--workers", str(workers)]
-    return Program("web", command)
+    return Program("web", command, {"TRUST_PROXY": "true", "NUM_PROXIES": "1"})
 
 
 def _audit() -> Program:
@@ -93,14 +95,21 @@ def _audit() -> Program:
 
 def _locust(told: argparse.Namespace, port: int, folder: Path) -> list[str]:
     command = [sys.executable, "-m", "locust", "-f", str(Path(__file__).parent / "locustfile.py"), "--headless"]
-    command += ["--host", f"http://127.0.0.1:{port}", "--users", str(told.users), "--spawn-rate", "100"]
+    command += [
+        "--host",
+        f"http://127.0.0.1:{port}",
+        "--users",
+        str(told.users + 2 * told.pressing),
+        "--spawn-rate",
+        "100",
+    ]
     return [*command, "--reset-stats", "--only-summary", "--csv", str(folder / "load"), "--loglevel", "ERROR"]
 
 
 def _environment(told: argparse.Namespace) -> dict[str, str]:
     files = {"LOAD_HEADERS": str(told.headers), "LOAD_GAMES": str(told.games)}
     rates = {"LOAD_USERS": str(told.users), "LOAD_UPLOADS": str(told.uploads), "LOAD_JOBS": str(told.jobs)}
-    return os.environ | files | rates | {"PYTHONPATH": str(ROOT)}
+    return os.environ | files | rates | {"LOAD_PRESSING": str(told.pressing), "PYTHONPATH": str(ROOT)}
 
 
 def _postmaster() -> psutil.Process:

@@ -3,11 +3,13 @@
 Each user has an account of its own and makes requests at a pace of its own, so that together they come at the wanted
 rate however long an answer takes. A game that could not be sent is sent again, with the same uid, until the server has
 it. The environment says what is done: LOAD_HEADERS and LOAD_GAMES name files of `prepare` and `recorded`, LOAD_UPLOADS
-and LOAD_JOBS are requests per second of all users together, LOAD_USERS says how many there are.
+and LOAD_JOBS are requests per second of all users together, LOAD_USERS says how many there are, LOAD_PRESSING how many
+press on pages, and as many guess.
 """
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import os
@@ -26,6 +28,7 @@ from tests.benchmarks.load.recorded import RecordedGame, games_read
 USERS: Final = int(os.environ["LOAD_USERS"])
 UPLOADS: Final = float(os.environ["LOAD_UPLOADS"])
 JOBS: Final = float(os.environ["LOAD_JOBS"])
+PRESSING: Final = int(os.environ["LOAD_PRESSING"])
 RETRY_S: Final = 5.0
 """Within this time a client that got no answer tries again."""
 _HEADERS: Final = itertools.cycle(json.loads(Path(os.environ["LOAD_HEADERS"]).read_text()))
@@ -47,6 +50,7 @@ class Volunteer(FastHttpUser):
     """One account. Uploads and requests for jobs are made beside each other."""
 
     connection_timeout = network_timeout = 60.0
+    fixed_count = USERS
 
     def on_start(self) -> None:
         """Log in and get the first job to upload for."""
@@ -98,6 +102,46 @@ class Volunteer(FastHttpUser):
                 if got.status_code == 400:
                     raise AssertionError(got.text)
             gevent.sleep(random.random() * RETRY_S)
+
+
+_ADDRESSES: Final = itertools.count(1)
+_PRESSED: Final = ("/", "/games/load/", "/games/load/?oldest=1", "/networks/load/", "/contributors/")
+
+
+class _Stranger(FastHttpUser):
+    """Somebody with an address of their own, as a proxy tells it."""
+
+    abstract = True
+
+    def on_start(self) -> None:
+        """Come from an address."""
+        self.headers = {"X-Forwarded-For": f"192.0.2.{next(_ADDRESSES) % 256}"}
+
+
+class Presser(_Stranger):
+    """Asks for pages without a pause."""
+
+    fixed_count = PRESSING
+    weight = int(PRESSING > 0)
+
+    @task
+    def press(self) -> None:
+        """A page."""
+        self.client.get(random.choice(_PRESSED), headers=self.headers, name="pages, pressed on")
+
+
+class Guesser(_Stranger):
+    """Guesses a password without a pause."""
+
+    fixed_count = PRESSING
+    weight = int(PRESSING > 0)
+
+    @task
+    def guess(self) -> None:
+        """A wrong password, of an account of its own."""
+        login = f"load{self.headers['X-Forwarded-For'].rpartition('.')[2]}:wrong {random.random()}".encode()
+        headers = self.headers | {"Authorization": f"Basic {base64.b64encode(login).decode()}"}
+        self.client.post(wire.PATH_TASKS, data={}, headers=headers, name="passwords, guessed")
 
 
 def _multipart(fields: dict[str, str], files: dict[str, bytes]) -> tuple[bytes, str]:
