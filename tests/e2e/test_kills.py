@@ -83,9 +83,9 @@ def system() -> Iterator[System]:
 
 @pytest.fixture(scope="module")
 def games() -> list[RecordedGame]:
-    """Self-play enough for all kills, and some matches."""
+    """Some games of self-play, and some of matches."""
     found: list[RecordedGame] = []
-    games_play(60 * KILLS + 400, LENGTH, 1, found.append)
+    games_play(10 * KILLS + 200, LENGTH, 1, found.append)
     games_play(60, LENGTH, 2, found.append, kind="gating")
     return found
 

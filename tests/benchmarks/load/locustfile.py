@@ -91,7 +91,9 @@ class Volunteer(FastHttpUser):
         game = next(_GAMES)
         form: dict[str, Any] = game.form(self.job, self.number)
         self.number += 1
-        body, kind = _multipart(form, {"sgf_file": game.record(self.job), "training_data_file": game.rows})
+        body, kind = _multipart(
+            form, {"sgf_file": game.record(self.job, form["kg_game_uid"]), "training_data_file": game.rows}
+        )
         headers = self.headers | {"Content-Type": kind}
         while True:
             with self.client.post(

@@ -71,9 +71,9 @@ class RecordedGame:
             }
         )
 
-    def record(self, task: dict[str, Any]) -> bytes:
-        """The game's record as one of a job."""
-        record = self.sgf
+    def record(self, task: dict[str, Any], uid: str) -> bytes:
+        """The game's record as one of a job, with the uid that the form told."""
+        record = self.sgf.replace(self.fields["kg_game_uid"].encode(), uid.encode())
         for name, network in _networks_of(task).items():
             record = record.replace(f"[{name}]".encode(), f"[{network['name']}]".encode())
         return record
