@@ -28,6 +28,11 @@ def networks(run: Run | None = None) -> QuerySet[Network]:
     return found if run is None else found.filter(run=run)
 
 
+def networks_of(run: Run) -> QuerySet[Network]:
+    """The networks of a run, newest first, without what they refer to."""
+    return Network.objects.filter(run=run).order_by("-pk")
+
+
 def rated_networks(run: Run) -> QuerySet[Network]:
     """Networks of ``run`` that may be given to rating games, in the order of creation."""
     standing = Q(state__in=[NetworkState.SEED, NetworkState.ACCEPTED])
