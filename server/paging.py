@@ -63,17 +63,28 @@ def key_page(parts: Sequence[QuerySet[Any]], cursor: Cursor, size: int) -> KeyPa
 
 
 def _rows(parts: Sequence[QuerySet[Any]], cursor: Cursor, size: int) -> tuple[list[Any], bool]:
-    """The rows from the cursor on in its direction, and whether there are more."""
-    found: dict[int, Any] = {}
+    """The rows from the cursor on in its direction, and whether there are more.
+
+    Keys are looked for alone, which an index answers by itself. Asked for whole rows, PostgreSQL reads the table by key
+    where most of it belongs to the part, and passes over whatever does not.
+    """
     upwards = _is_upwards(cursor)
+    found: set[int] = set()
     for part in parts:
+        keys = part.order_by("pk" if upwards else "-pk").values_list("pk", flat=True)
         if cursor.before is not None:
-            part = part.filter(pk__lt=cursor.before)
+            keys = keys.filter(pk__lt=cursor.before)
         if cursor.after is not None:
-            part = part.filter(pk__gt=cursor.after)
-        found |= {row.pk: row for row in part.order_by("pk" if upwards else "-pk")[: size + 1]}
-    ordered = [found[key] for key in sorted(found, reverse=not upwards)]
-    return ordered[:size], len(ordered) > size
+            keys = keys.filter(pk__gt=cursor.after)
+        found.update(keys[: size + 1])
+    ordered = sorted(found, reverse=not upwards)
+    missing = set(ordered[:size])
+    rows: dict[int, Any] = {}
+    for part in parts:
+        if missing:
+            rows |= {row.pk: row for row in part.filter(pk__in=missing)}
+            missing -= rows.keys()
+    return [rows[key] for key in ordered[:size] if key in rows], len(ordered) > size
 
 
 def _is_upwards(cursor: Cursor) -> bool:

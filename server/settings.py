@@ -322,7 +322,7 @@ CELERY_BEAT_SCHEDULE = {
     "remove half-written files": _every(3600.0, "server.upkeep.tasks.sweep"),
     "remove files that no row names": _every(24 * 3600.0, "server.upkeep.tasks.sweep_orphans"),
     "take excluded games out": _every(30.0, "server.upkeep.tasks.moderate"),
-    "count full blocks of games": _every(300.0, "server.upkeep.tasks.close_blocks"),
+    "count full blocks of games": _every(60.0, "server.upkeep.tasks.close_blocks"),
     "forget old logins": _every(3600.0, "server.accounts.tasks.forget_logins"),
     "send letters": _every(60.0, "server.accounts.tasks.send_letters"),
     "evaluate rows again": _every(20.0, "server.inspection.tasks.recheck"),

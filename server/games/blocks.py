@@ -17,8 +17,8 @@ from server.games.models import Game, GameBlock, GameKind
 
 BLOCK: Final = 1 << 14
 """Keys of one block."""
-SETTLED: Final = timedelta(minutes=10)
-"""No upload holds a key so long before its row can be seen."""
+SETTLED: Final = timedelta(minutes=2)
+"""No upload holds a key so long before its row can be seen: it has every lock but its login's by then."""
 _AT_ONCE: Final = 64
 _CLOSE: Final = """
     INSERT INTO games_gameblock (kind, block, games)

@@ -32,13 +32,12 @@ def quota_check(contributor: Contributor, size: int) -> None:
         QuotaUsedUp: not today.
     """
     now = timezone.now()
-    sent = UploadDay.objects.filter(contributor=contributor, day=now.date()).first()
-    if sent is None:
-        return
-    if sent.games >= settings.UPLOAD_GAMES_PER_DAY:
-        raise QuotaUsedUp(f"{sent.games} games", now)
-    if sent.bytes + size > settings.UPLOAD_BYTES_PER_DAY:
-        raise QuotaUsedUp(f"{sent.bytes >> 20} MiB", now)
+    day = UploadDay.objects.filter(contributor=contributor, day=now.date())
+    for games, sent in day.values_list("games", "bytes"):
+        if games >= settings.UPLOAD_GAMES_PER_DAY:
+            raise QuotaUsedUp(f"{games} games", now)
+        if sent + size > settings.UPLOAD_BYTES_PER_DAY:
+            raise QuotaUsedUp(f"{sent >> 20} MiB", now)
 
 
 def quota_use(contributor: Contributor, size: int) -> None:

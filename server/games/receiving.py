@@ -24,9 +24,9 @@ from server.jobs.models import Job, JobKind
 from server.jobs.services import JobClaim, job_for_upload, job_game_received
 from server.jobs.tokens import is_token_of
 from server.networks.models import Network
-from server.networks.selectors import network_by_name
+from server.networks.selectors import network_of_upload
 from server.runs.models import Run, RunState, UnprovenGames
-from server.runs.selectors import may_play, run_by_name
+from server.runs.selectors import may_play, run_of_upload
 from server.storage import NewFiles, space_check
 
 
@@ -99,8 +99,10 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
         later_networks=[network.pk for _, network in changes],
     )
     claim = JobClaim(form.job_id, form.job_token, form.game_number)
-    with _doubles_first(game), transaction.atomic():
-        _job_of(game, claim)  # asked again with the row; before it, so that a stranger's files are not even stored
+    with _doubles_first(game):  # asked again with the row; before it, so that a stranger's files are not even stored
+        _job_of(game, claim, lock=False)
+        if game.content is not None:
+            _refuse_known_content(game)
     with NewFiles() as files:
         game.sgf_file = files.store(f"sgfs/{run.name}", game.uid, sgf, ".sgf")
         game.rows_file = "" if rows is None else files.store(f"rows/{run.name}", game.uid, rows, ".npz")
@@ -116,7 +118,7 @@ def _refuse_known_content(game: Game) -> None:
 
 
 def _run_of(name: str | None, contributor: Contributor) -> Run:
-    run = run_by_name(name) if name else None
+    run = run_of_upload(name) if name else None
     if run is None:
         raise GameRefused("its run is unknown to this server")
     if run.state_now == RunState.CLOSED:
@@ -127,8 +129,8 @@ def _run_of(name: str | None, contributor: Contributor) -> Run:
 
 
 def _network_of(name: str | None, run: Run, kind: GameKind) -> Network:
-    network = network_by_name(name) if name else None
-    if network is None or network.run_id != run.pk:
+    network = network_of_upload(name, run) if name else None
+    if network is None:
         raise GameRefused(f"its network {name or ''!r} is no network of the run {run.name}")
     enabled = network.training_games_enabled if kind == GameKind.TRAINING else network.rating_games_enabled
     if not enabled:
@@ -148,15 +150,14 @@ def _net_changes(names: Names, first: Network, run: Run) -> list[tuple[int, Netw
     return changes
 
 
-def _job_of(game: Game, claim: JobClaim) -> Job:
-    """The job that asked for a game, locked; inside the caller's transaction. Says of the game whether that is proved.
+def _job_of(game: Game, claim: JobClaim, *, lock: bool) -> Job:
+    """The job that asked for a game; locked inside the caller's transaction. Says of the game whether that is proved.
 
     A match game that is proved, and that says which of its job it is, may have the moves of another: between two strong
     networks on a small board many have.
 
     Raises:
-        GameRefused: none did; or that is not proved, and the run takes no such games; or it was sent before with
-            another uid.
+        GameRefused: none did; or that is not proved, and the run takes no such games.
     """
     job = job_for_upload(
         contributor=game.contributor,
@@ -165,14 +166,13 @@ def _job_of(game: Game, claim: JobClaim) -> Job:
         black=game.black_network,
         white=game.white_network,
         claim=claim,
+        lock=lock,
     )
     game.is_proved = is_token_of(job, claim.token)
     if not game.is_proved and game.run.unproven_games == UnprovenGames.REFUSE:
         raise GameRefused(f"it does not bring the token of job {job.pk}, which the run {game.run.name} asks for")
     if game.kind == GameKind.RATING and game.is_proved and claim.number is not None:
         game.content = None
-    elif game.content is not None:
-        _refuse_known_content(game)
     return job
 
 
@@ -180,7 +180,7 @@ def _insert(game: Game, claim: JobClaim, size: int) -> None:
     """Write the row and everything that follows from it in one transaction."""
     try:
         with _doubles_first(game), transaction.atomic():
-            game.job = _job_of(game, claim)
+            game.job = _job_of(game, claim, lock=True)
             game.save(force_insert=True)
             job_game_received(game.job)
             quota_use(game.contributor, size)

@@ -12,6 +12,7 @@ from server.gates.models import Gate
 class GateAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable without stubs
     """Matches of candidates."""
 
+    list_per_page = 30
     list_display = ("candidate", "opponent", "state", "played", "games", "points", "pending", "sample_since")
     list_filter = ("state", "run")
     list_select_related = ("candidate", "opponent")

@@ -7,11 +7,15 @@ taken with a chance error of its own, so that one which is uncertain meets many 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 from common.elo import ELO_PER_LOG_GAMMA
 
@@ -34,14 +38,10 @@ class Way(Enum):
     DATA = "data"
 
 
-@dataclass(frozen=True)
-class Rated:
-    """A network's strength as it was computed last, in units of log gamma, with one standard error."""
-
-    id: int
-    log_gamma: float
-    error: float
-    games: int
+RATED: Final = np.dtype([("id", np.int64), ("log_gamma", np.float64), ("error", np.float64), ("games", np.int64)])
+"""A network by its key, its strength as it was computed last, in units of log gamma, with one standard error."""
+Rated: TypeAlias = "npt.NDArray[np.void]"
+"""Networks [N] of dtype `RATED`."""
 
 
 @dataclass(frozen=True)
@@ -58,55 +58,61 @@ class PairDraws:
 
 def drawn_way(weights: Sequence[float], draw: float) -> Way:
     """One of the three ways by their relative weights, all alike if these are all 0."""
-    total = sum(weights)
-    if total <= 0.0:
-        weights, total = [1.0] * len(Way), float(len(Way))
-    return list(Way)[_drawn([weight / total for weight in weights], draw)]
+    if sum(weights) <= 0.0:
+        weights = [1.0] * len(Way)
+    return list(Way)[_drawn(np.array(weights), draw)]
 
 
-def drawn_first(head: Sequence[Rated], draw: float) -> Rated:
+def head_of(rated: Rated, way: Way) -> Rated:
+    """The networks that head the list of a way; of equal ones the newest come first."""
+    order = {
+        Way.STRENGTH: -(rated["log_gamma"] + 2.0 * rated["error"]),
+        Way.UNCERTAINTY: -rated["error"],
+        Way.DATA: rated["games"],
+    }[way]
+    return rated[np.lexsort((-rated["id"], order))[:HEAD]]
+
+
+def drawn_first(head: Rated, draw: float) -> np.void:
     """One of the networks that head a list, the first ones more often."""
-    return head[_drawn(_normal([math.exp(-place / _FALL) for place in range(len(head))]), draw)]
+    first: np.void = head[_drawn(np.exp(-np.arange(len(head)) / _FALL), draw)]
+    return first
 
 
-def strength_as_met(network: Rated, noise: float, variability: float) -> float:
+def strength_as_met(network: np.void, noise: float, variability: float) -> float:
     """A network's strength with a chance error, a multiple of its own."""
-    return network.log_gamma + noise * network.error * variability
+    return float(network["log_gamma"] + noise * network["error"] * variability)
 
 
-def drawn_second(strength: float, others: Sequence[Rated], draw: float, variability: float) -> Rated | None:
+def drawn_second(strength: float, others: Rated, draw: float, variability: float) -> np.void | None:
     """The opponent of a network of that ``strength``; None where there is no other.
 
     Of the networks in range each by the variance p (1 - p) of the game's expected result, with differences divided by
     ``variability``.
     """
-    near = [other for other in others if abs(other.log_gamma - strength) <= RANGE]
+    second: np.void
+    near = others[np.abs(others["log_gamma"] - strength) <= RANGE]
     if len(near) >= FEW:
-        variances = [_log_variance((other.log_gamma - strength) / variability) for other in near]
-        largest = max(variances)
-        return near[_drawn(_normal([math.exp(variance - largest) for variance in variances]), draw)]
-    by_strength = sorted(others, key=lambda other: other.log_gamma)
-    weaker = [other for other in by_strength if other.log_gamma <= strength][-NEIGHBOURS:]
-    stronger = [other for other in by_strength if other.log_gamma > strength][:NEIGHBOURS]
-    around = weaker + stronger
-    return around[int(draw * len(around))] if around else None
+        variances = _log_variance((near["log_gamma"] - strength) / variability)
+        second = near[_drawn(np.exp(variances - variances.max()), draw)]
+        return second
+    by_strength = others[np.argsort(others["log_gamma"], kind="stable")]
+    place = int(np.searchsorted(by_strength["log_gamma"], strength, side="right"))
+    around = by_strength[max(0, place - NEIGHBOURS) : place + NEIGHBOURS]
+    if not len(around):
+        return None
+    second = around[int(draw * len(around))]
+    return second
 
 
-def _log_variance(difference: float) -> float:
+def _log_variance(difference: Floats) -> Floats:
     """Logarithm of p (1 - p) for p = 1 / (1 + exp(difference))."""
-    size = abs(difference)
-    return -size - 2.0 * math.log1p(math.exp(-size))
+    size = np.abs(difference)
+    found: Floats = -size - 2.0 * np.log1p(np.exp(-size))
+    return found
 
 
-def _normal(weights: Sequence[float]) -> list[float]:
-    total = sum(weights)
-    return [weight / total for weight in weights]
-
-
-def _drawn(shares: Sequence[float], draw: float) -> int:
-    """Which of the shares, that sum up to 1, a number in [0, 1) falls into."""
-    for index, share in enumerate(shares):
-        if draw < share:
-            return index
-        draw -= share
-    return len(shares) - 1
+def _drawn(weights: Floats, draw: float) -> int:
+    """Which of the ``weights`` a number in [0, 1) falls into, each having its share of it."""
+    ends = np.cumsum(weights)
+    return min(int(np.searchsorted(ends, draw * ends[-1], side="right")), len(weights) - 1)

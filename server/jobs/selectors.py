@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Case, F, Max, Q, QuerySet, Sum, When
+import numpy as np
+from django.core.cache import cache
+from django.db.models import Case, F, Max, Q, Sum, When
 from django.db.models.functions import Coalesce
 
 from common.wire import StartPosition
@@ -19,13 +21,13 @@ from server.jobs import choice
 from server.jobs.choice import OpenGate, Player, Situation
 from server.jobs.models import Job, JobKind, JobState, JobText, WantedMatch
 from server.jobs.pairing import (
-    HEAD,
+    RATED,
     PairDraws,
     Rated,
-    Way,
     drawn_first,
     drawn_second,
     drawn_way,
+    head_of,
     strength_as_met,
 )
 from server.networks.models import Network
@@ -81,47 +83,58 @@ UNKNOWN_ERROR: Final = 2.0
 """Of the strength of a network that has none yet, in units of log gamma; it is taken to be its parent's."""
 
 
+RATED_S: Final = 10.0
+"""Seconds for which the strengths are kept that pairs are drawn by; they are computed anew every half minute."""
+
+
 def rating_pair(run: Run, draws: PairDraws) -> tuple[int, int] | None:
-    """Two networks for a rating game, Black's first; None where fewer than two may play."""
+    """Two networks for a rating game, Black's first; None where fewer than two may play.
+
+    Strengths may be of `RATED_S` ago; whether the two may play is looked at now.
+    """
+    key = f"rated-{run.pk}"
+    kept: Rated | None = cache.get(key)
+    pair = None if kept is None else _drawn_pair(run, kept, draws)
+    if pair is not None and rated_networks(run).filter(pk__in=pair).count() == len(pair):
+        return pair
     rated = _rated(run)
-    weights = (run.pairing_strength, run.pairing_uncertainty, run.pairing_data)
-    order = {
-        Way.STRENGTH: (-(F("strength") + 2.0 * F("error")),),
-        Way.UNCERTAINTY: (F("error").desc(),),
-        Way.DATA: (F("played").asc(),),
-    }[drawn_way(weights, draws.way)]
-    head = [Rated(*values) for values in rated.order_by(*order, "-pk")[:HEAD]]
-    if not head:
+    cache.set(key, rated, RATED_S)
+    return _drawn_pair(run, rated, draws)
+
+
+def _drawn_pair(run: Run, rated: Rated, draws: PairDraws) -> tuple[int, int] | None:
+    if not len(rated):
         return None
-    first = drawn_first(head, draws.first)
+    weights = (run.pairing_strength, run.pairing_uncertainty, run.pairing_data)
+    first = drawn_first(head_of(rated, drawn_way(weights, draws.way)), draws.first)
     strength = strength_as_met(first, draws.noise, run.pairing_variability)
-    others = [Rated(*values) for values in rated.exclude(pk=first.id).order_by("pk")]
-    second = drawn_second(strength, others, draws.second, run.pairing_variability)
+    second = drawn_second(strength, rated[rated["id"] != first["id"]], draws.second, run.pairing_variability)
     if second is None:
         return None
-    return (first.id, second.id) if draws.colour < 0.5 else (second.id, first.id)
+    pair = int(first["id"]), int(second["id"])
+    return pair if draws.colour < 0.5 else pair[::-1]
 
 
-def _rated(run: Run) -> QuerySet[Network, tuple[int, float, float, int]]:
-    """The networks that may play rating games, as the columns of `Rated`.
+def _rated(run: Run) -> Rated:
+    """The networks that may play rating games, in the order of creation.
 
     Strengths are asked for by the names of their columns: ratings are an app above this one.
     """
-    return (
-        rated_networks(run)
-        .annotate(
-            strength=Coalesce(F("rating__log_gamma"), F("parent__rating__log_gamma"), 0.0),
-            error=Coalesce(F("rating__error"), UNKNOWN_ERROR),
-            played=Coalesce(F("rating__games"), 0),
-        )
-        .values_list("pk", "strength", "error", "played")
+    found = rated_networks(run).annotate(
+        strength=Coalesce(F("rating__log_gamma"), F("parent__rating__log_gamma"), 0.0),
+        error=Coalesce(F("rating__error"), UNKNOWN_ERROR),
+        played=Coalesce(F("rating__games"), 0),
     )
+    return np.array(list(found.values_list("pk", "strength", "error", "played")), RATED)
 
 
 def wanted_matches(run: Run, now: datetime) -> list[choice.WantedMatch]:
     """The matches that were asked for and have games to give, the oldest first."""
+    asked_for = list(WantedMatch.objects.filter(run=run, received__lt=F("games")).values_list("pk", flat=True))
+    if not asked_for:  # as nearly always, and the sums cost
+        return []
     held = Q(jobs__state=JobState.LEASED, jobs__expires_at__gt=now)
-    matches = WantedMatch.objects.filter(run=run, received__lt=F("games"))
+    matches = WantedMatch.objects.filter(pk__in=asked_for)
     matches = matches.filter(first__rating_games_enabled=True, second__rating_games_enabled=True)
     matches = matches.annotate(leased=Sum(F("jobs__games") - F("jobs__received"), filter=held)).order_by("pk")
     found = [
@@ -200,6 +213,8 @@ class GateGames:
 
 def gate_games(gates: list[Gate], contributor: Contributor, now: datetime) -> dict[int, GateGames]:
     """By the keys of the gates, what is held of each, and what ``contributor`` has of it."""
+    if not gates:
+        return {}
     held = Q(state=JobState.LEASED, expires_at__gt=now)
     sums = (
         Job.objects.filter(gate__in=gates)
@@ -225,6 +240,6 @@ class OpenGames:
 def open_games(contributor: Contributor, machine: str, now: datetime) -> OpenGames:
     """What a contributor holds, and what one of its machines does."""
     held = Job.objects.filter(contributor=contributor, state=JobState.LEASED, expires_at__gt=now)
-    missing = F("games") - F("received")
-    sums = held.aggregate(login=Sum(missing), machine=Sum(missing, filter=Q(machine=machine)))
-    return OpenGames(sums["login"] or 0, (sums["machine"] or 0) if machine else 0)
+    missing = [(games - received, whose) for games, received, whose in held.values_list("games", "received", "machine")]
+    of_machine = sum(games for games, whose in missing if whose == machine) if machine else 0
+    return OpenGames(sum(games for games, _ in missing), of_machine)

@@ -31,6 +31,7 @@ from server.runs.texts import served_text
 
 LATE_GAMES: Final = timedelta(days=14)
 """How long after the end of its lease a job still takes games. KataGo's client tries to send one for six days."""
+SEEN_EVERY: Final = timedelta(minutes=1)
 
 
 # ------------------------------------------------------------------------------------------------------- handing out
@@ -44,7 +45,7 @@ def job_request(*, contributor: Contributor, request: TaskRequest, own_client: b
     """
     now = timezone.now()
     run = _run_with_jobs(contributor, own_client=own_client)
-    Contributor.objects.filter(pk=contributor.pk).update(client_revision=request.git_revision, last_seen=now)
+    _note_seen(contributor, request.git_revision, now)
     refusal = refusal_of(request.git_revision, parse_revisions(run.client_revisions), now.date())
     if refusal is not None:
         raise OutdatedClient(
@@ -59,6 +60,14 @@ def job_request(*, contributor: Contributor, request: TaskRequest, own_client: b
         if isinstance(chosen, Nothing):
             raise (OnlyRatingNow if chosen.only_rating else NoJob)(chosen.reason)
         return _lease(run, contributor, request, chosen, now, own_client=own_client)
+
+
+def _note_seen(contributor: Contributor, revision: str, now: datetime) -> None:
+    """Keep who was here and with what program; a write every minute is enough for everybody who asks."""
+    seen = contributor.last_seen
+    if contributor.client_revision == revision and seen is not None and seen <= now < seen + SEEN_EVERY:
+        return
+    Contributor.objects.filter(pk=contributor.pk).update(client_revision=revision, last_seen=now)
 
 
 def _asker(run: Run, contributor: Contributor, request: TaskRequest, now: datetime, *, own_client: bool) -> Asker:
@@ -119,12 +128,13 @@ def _lease(
 ) -> Job:
     seconds = lease_seconds_of(run, chosen.kind)
     text = served_text(run, "selfplay" if chosen.kind == JobKind.SELFPLAY else "gating")
+    networks = _networks_of(run, chosen)
     job = Job(
         kind=chosen.kind,
         run=run,
         contributor=contributor,
-        black_network_id=chosen.black,
-        white_network_id=chosen.white,
+        black_network=networks[chosen.black],
+        white_network=networks[chosen.white],
         gate_id=chosen.gate,
         match_id=chosen.match,
         text=_text_of(text),
@@ -142,6 +152,17 @@ def _lease(
     if chosen.match is not None:
         WantedMatch.objects.filter(pk=chosen.match).update(handed_out=F("handed_out") + 1)
     return job
+
+
+def _networks_of(run: Run, chosen: Assignment) -> dict[int, Network]:
+    """The networks of a job by their keys, with their run."""
+    at_hand = [network for network in (run.current_network, run.previous_network) if network is not None]
+    found = {network.pk: network for network in at_hand}
+    if missing := {chosen.black, chosen.white} - found.keys():
+        found |= Network.objects.in_bulk(missing)
+        for key in missing:
+            found[key].run = run
+    return found
 
 
 def _positions(run: Run, chosen: Assignment) -> list[int]:
@@ -168,6 +189,9 @@ def lease_seconds_of(run: Run, kind: str) -> int:
 
 def _text_of(config: str) -> JobText:
     digest = hashlib.sha256(config.encode()).hexdigest()
+    known = JobText.objects.filter(sha256=digest).values_list("pk", flat=True).first()
+    if known is not None:  # without the text, which is at hand
+        return JobText(pk=known, sha256=digest, text=config)
     return JobText.objects.get_or_create(sha256=digest, defaults={"text": config})[0]
 
 
@@ -203,8 +227,9 @@ def job_for_upload(
     black: Network,
     white: Network,
     claim: JobClaim,
+    lock: bool,
 ) -> Job:
-    """The job that a game belongs to, locked; inside the caller's transaction.
+    """The job that a game belongs to; to be locked inside the caller's transaction.
 
     A client that knows its job names it. KataGo's does not: then it is the newest of this contributor's jobs for the
     same networks that still misses games.
@@ -214,8 +239,8 @@ def job_for_upload(
             long ago.
     """
     earliest = timezone.now() - LATE_GAMES
-    jobs = Job.objects.select_for_update(no_key=True, of=("self",))
-    jobs = jobs.select_related("text", "black_network", "white_network")
+    jobs = Job.objects.select_for_update(no_key=True, of=("self",)) if lock else Job.objects.all()
+    jobs = jobs.select_related("text").defer("text__text")
     jobs = jobs.filter(contributor=contributor, run=run, kind__in=kinds)
     pair, job_id = {black.pk, white.pk}, claim.job_id
     if job_id is not None:
@@ -237,6 +262,8 @@ def job_for_upload(
         raise GameRefused(f"job {job.pk} has {job.games} games, so none has the number {claim.number}")
     if job.received >= job.games:
         raise GameRefused(f"all {job.games} games of job {job.pk} have arrived already")
+    networks = {black.pk: black, white.pk: white}
+    job.black_network, job.white_network = networks[job.black_network_id], networks[job.white_network_id]
     return job
 
 

@@ -54,15 +54,18 @@ class EloListApi(APIView):
                 raise NoRun
             name = run.name
         rated = elo_list(name.replace("\0", ""), LEAST_GAMES)  # PostgreSQL knows no such character
-        points: list[dict[str, Any]] = [
+        columns = ("network__name", "network__created_at", "network__architecture", "network__data_rows")
+        points: list[dict[str, Any]] = [  # thousands, so that no objects are made of them
             {
-                "name": rating.network.name,
-                "created_at": format_created_at(rating.network.created_at),
-                "network_size": rating.network.architecture,
-                "total_num_data_rows": rating.network.data_rows,
-                "log_gamma": rating.log_gamma,
-                "log_gamma_uncertainty": rating.error,
+                "name": name,
+                "created_at": format_created_at(created_at),
+                "network_size": architecture,
+                "total_num_data_rows": rows,
+                "log_gamma": log_gamma,
+                "log_gamma_uncertainty": error,
             }
-            for rating in rated
+            for name, created_at, architecture, rows, log_gamma, error in rated.values_list(
+                *columns, "log_gamma", "error"
+            )
         ]
         return Response(points)

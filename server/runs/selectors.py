@@ -7,6 +7,7 @@ from collections.abc import Collection
 from django.db.models import Case, F, Q, QuerySet, Value, When
 from django.utils import timezone
 
+from server.runs.kept import open_runs_kept
 from server.runs.models import Audience, Run, RunState
 
 
@@ -15,16 +16,21 @@ def current_run(*, own_client: bool = False, username: str = "") -> Run | None:
 
     Naming a paused run keeps clients with it: they wait for jobs instead of ending. KataGo's client ends where it is
     told another run than before, so it is told of the runs for all alone, whoever asks; ours is told the newest that
-    the user may play for.
+    the user may play for. Shared by requests: not to be changed.
     """
     now = timezone.now()
-    found = Run.objects.select_related("current_network", "previous_network").exclude(state=RunState.CLOSED)
-    open_ones = list((found if own_client else found.filter(audience=Audience.ALL)).order_by("-pk"))
+    open_ones = [run for run in open_runs_kept() if own_client or run.audience == Audience.ALL]
     for state in (RunState.ACTIVE, RunState.PAUSED):
         for run in open_ones:
             if run.state_at(now) == state and (not own_client or may_play(run, username)):
                 return run
     return None
+
+
+def run_of_upload(name: str) -> Run | None:
+    """The run of that name for a game that arrives, not to be changed; None if there is none."""
+    kept = next((run for run in open_runs_kept() if run.name == name), None)
+    return run_by_name(name) if kept is None else kept
 
 
 def may_play(run: Run, username: str) -> bool:

@@ -96,7 +96,7 @@ def _curves(run: Any) -> dict[str, Any]:
 def network_list(request: HttpRequest, run_name: str) -> HttpResponse:
     """Networks of a run with strengths and downloads."""
     run = _run(run_name)
-    page = _page(request, networks.networks(run))
+    page = _page(request, networks.networks_of(run))
     shown = list(page.object_list)
     rated = ratings.ratings_of(shown)
     page.object_list = [(network, rated.get(network.pk)) for network in shown]

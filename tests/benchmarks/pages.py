@@ -65,79 +65,126 @@ def _seconds(schedstat: Path) -> float:
     return int(schedstat.read_text().split()[0]) / 1e9
 
 
+_PAGES: Final = {
+    "front page, charts kept": "/",
+    "runs": "/runs/",
+    "a game": "/game/{kind}/{uid}/",
+    "a game's record": "/game/{kind}/{uid}/sgf/",
+    "networks, first": "/networks/{run}/",
+    "networks, middle": "/networks/{run}/?page={networks_middle}",
+    "networks, last": "/networks/{run}/?page=99999",
+    "games, first": "/games/{run}/",
+    "games, middle": "/games/{run}/?before={key}&page=50000",
+    "games, last": "/games/{run}/?oldest=1&page=99999999",
+    "games of another run": "/games/{other}/",
+    "games of a network, first": "/games/{run}/?network={network}",
+    "games of a network, middle": "/games/{run}/?network={network}&before={key}&page=25",
+    "games of a network, last": "/games/{run}/?network={network}&oldest=1&page=99999999",
+    "contributors, first": "/contributors/",
+    "contributors, last": "/contributors/?page=9999",
+    "a contributor": "/contributors/{username}/",
+    "API, training games, first": "/api/games/training/",
+    "API, training games, middle": "/api/games/training/?page={training_middle}",
+    "API, training games, last": "/api/games/training/?page={training_last}",
+    "API, rating games, first": "/api/games/rating/",
+    "API, rating games, middle": "/api/games/rating/?page={rating_middle}",
+    "API, rating games, last": "/api/games/rating/?page={rating_last}",
+    "API, a game": "/api/games/{kind}/{key}/",
+    "API, networks, first": "/api/networks/",
+    "API, networks, middle": "/api/networks/?page={api_networks_middle}",
+    "API, networks, last": "/api/networks/?page={api_networks_last}",
+    "API, networks of a run": "/api/networks/?run__name={run}",
+    "API, a network": "/api/networks/{network}/",
+    "API, networks' strengths": "/api/networks-for-elo/",
+    "API, strongest network": "/api/networks/get_strongest/",
+    "API, newest network": "/api/networks/newest_training/",
+    "API, runs": "/api/runs/",
+    "API, current run": "/api/runs/current_for_client/",
+    "API, users, first": "/api/users/",
+    "API, users, last": "/api/users/?page={users_last}",
+    "health": "/healthz/",
+}
+"""What anybody may ask for, by the name of its line."""
+_ADMINS: Final = {
+    "admin, games, first": "/admin/games/game/",
+    "admin, games, middle": "/admin/games/game/?before={key}",
+    "admin, games, last": "/admin/games/game/?oldest=1",
+    "admin, games refused": "/admin/games/game/?state__exact=refused",
+    "admin, games of matches": "/admin/games/game/?kind__exact=rating",
+    "admin, search for a game": "/admin/games/game/?q={uid}",
+    "admin, search for a contributor": "/admin/games/game/?q={username}",
+    "admin, a game": "/admin/games/game/{key}/change/",
+    "admin, jobs": "/admin/jobs/job/",
+    "admin, gates": "/admin/gates/gate/",
+    "admin, metrics": "/admin/training/trainingmetric/",
+    "admin, networks": "/admin/networks/network/",
+    "admin, a network": "/admin/networks/network/{network_key}/change/",
+    "admin, contributors": "/admin/accounts/contributor/",
+    "admin, ratings": "/admin/ratings/rating/",
+    "admin, a run": "/admin/runs/run/{run_key}/change/",
+}
+"""What a maintainer may."""
+_JOBS: Final[dict[str, dict[str, bool]]] = {
+    "job request, any kind": {},
+    "job request, matches only": {"allow_selfplay_task": False},
+}
+_PER_PAGE: Final = 20
+"""Rows of a page of the API."""
+
+
 def _requests(run: str) -> dict[str, Callable[[], object]]:
     """Everything that is asked, by the name of its line."""
     from django.contrib.auth import get_user_model
     from django.test import Client
 
-    from server.games.models import Game
+    places, contributor = _places(run)
+    users = get_user_model().objects
+    admin = Client()
+    admin.force_login(users.filter(username="bench-root").first() or users.create_superuser("bench-root"))
+    found = {name: _getter(Client(), path.format(**places)) for name, path in _PAGES.items()}
+    found["front page, charts made anew"] = _without_cache(found["front page, charts kept"])
+    found |= {name: _getter(admin, path.format(**places)) for name, path in _ADMINS.items()}
+    return found | {name: _asker(contributor, **told) for name, told in _JOBS.items()}
+
+
+def _places(run: str) -> tuple[dict[str, object], Any]:
+    """What the addresses name: a game in the middle of the list, what belongs to it, and pages; and its contributor."""
+    from server.accounts.models import Contributor
+    from server.games.blocks import games_count
+    from server.games.models import Game, GameKind
     from server.networks.models import Network
+    from server.runs.models import Run
 
     keys = Game.objects.order_by("pk").values_list("pk", flat=True)
-    middle = ((keys.first() or 0) + (keys.last() or 0)) // 2
+    game = Game.objects.get(pk=((keys.first() or 0) + (keys.last() or 0)) // 2)
     nets = Network.objects.filter(run__name=run).order_by("pk")
-    network, game = nets[nets.count() // 2], Game.objects.get(pk=middle)
-    pages = int(Client().get("/api/games/training/").json()["count"]) // 20
-    users = get_user_model().objects
-    maintainer = users.filter(username="bench-root").first() or users.create_superuser("bench-root")
-    admin = Client()
-    admin.force_login(maintainer)
-    uid, games = game.uid, f"/games/{run}/"
-    of_network = f"{games}?network={network.name}&"
-    found: dict[str, Callable[[], object]] = {}
-    for name, path in {
-        "front page, charts kept": "/",
-        "runs": "/runs/",
-        "a game": f"/game/{game.kind}/{uid}/",
-        "networks, first": f"/networks/{run}/",
-        "networks, last": f"/networks/{run}/?page=99999",
-        "games, first": games,
-        "games, middle": f"{games}?before={middle}&page=50000",
-        "games, last": f"{games}?oldest=1&page=99999999",
-        "games of a network, first": of_network[:-1],
-        "games of a network, middle": f"{of_network}before={middle}&page=25",
-        "games of a network, last": f"{of_network}oldest=1&page=99999999",
-        "contributors, first": "/contributors/",
-        "contributors, last": "/contributors/?page=9999",
-        "API, training games, first": "/api/games/training/",
-        "API, training games, middle": f"/api/games/training/?page={pages // 2}",
-        "API, training games, last": f"/api/games/training/?page={pages}",
-        "API, rating games, first": "/api/games/rating/",
-        "API, rating games, middle": f"/api/games/rating/?page={pages // 40}",
-        "API, a game": f"/api/games/{game.kind}/{middle}/",
-        "API, networks, first": "/api/networks/",
-        "API, networks, last": f"/api/networks/?page={-(-Network.objects.count() // 20)}",
-        "API, runs": "/api/runs/",
-        "API, current run": "/api/runs/current_for_client/",
-        "API, newest network": "/api/networks/newest_training/",
-    }.items():
-        found[name] = _getter(Client(), path)
-    found["front page, charts made anew"] = _without_cache(found["front page, charts kept"])
-    lists = "/admin/games/game/"
-    for name, path in {
-        "admin, games, first": lists,
-        "admin, games, middle": f"{lists}?before={middle}",
-        "admin, games, last": f"{lists}?oldest=1",
-        "admin, games refused": f"{lists}?state__exact=refused",
-        "admin, games of matches": f"{lists}?kind__exact=rating",
-        "admin, search for a game": f"{lists}?q={uid}",
-        "admin, search for a contributor": f"{lists}?q={game.contributor.user.username}",
-        "admin, a game": f"{lists}{middle}/change/",
-        "admin, jobs": "/admin/jobs/job/",
-        "admin, metrics": "/admin/training/trainingmetric/",
-        "admin, networks": "/admin/networks/network/",
-        "admin, contributors": "/admin/accounts/contributor/",
-        "admin, ratings": "/admin/ratings/rating/",
-    }.items():
-        found[name] = _getter(admin, path)
-    found |= {f"job request, {name}": _asker(game.contributor, **told) for name, told in _TOLD.items()}
-    return found
-
-
-_TOLD: Final[dict[str, dict[str, bool]]] = {
-    "any kind": {},
-    "matches only": {"allow_selfplay_task": False},
-}
+    networks = nets.count()
+    training, rating, all_networks, users = (
+        -(-count // _PER_PAGE)
+        for count in (
+            *(games_count(kind) for kind in (GameKind.TRAINING, GameKind.RATING)),
+            *(Network.objects.count(), Contributor.objects.count()),
+        )
+    )
+    return {
+        "run": run,
+        "run_key": game.run_id,
+        "other": Run.objects.exclude(name=run).values_list("name", flat=True).first() or run,
+        "kind": game.kind,
+        "uid": game.uid,
+        "key": game.pk,
+        "network": nets[networks // 2].name,
+        "network_key": nets[networks // 2].pk,
+        "username": game.contributor.user.get_username(),
+        "networks_middle": networks // 100,
+        "training_middle": training // 2,
+        "training_last": training,
+        "rating_middle": rating // 2,
+        "rating_last": rating,
+        "api_networks_middle": all_networks // 2,
+        "api_networks_last": all_networks,
+        "users_last": users,
+    }, game.contributor
 
 
 def _without_cache(ask: Callable[[], object]) -> Callable[[], object]:

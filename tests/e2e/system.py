@@ -33,10 +33,11 @@ class System:
         *,
         patience_s: float,
         make: Callable[[Path], Installation],
+        durable: bool = False,
     ) -> None:
         self.patience_s = patience_s
         self.installation = make(folder)
-        self.installation.start_database(durable=False)
+        self.installation.start_database(durable=durable)
         self.children: dict[str, Child] = {}
         try:
             self.installation.set_up(plan)
@@ -105,12 +106,14 @@ def running_system(
     patience_s: float = PATIENCE_S,
     make: Callable[[Path], Installation] = Installation,
     prefix: str = ODD_PREFIX,
+    durable: bool = False,
 ) -> Iterator[System]:
     """An installation with the run ``name``, its programs not started yet; stopped and removed at the end.
 
     ``selfplay`` and ``gating`` are laid over the shipped texts ``texts`` (``7x7`` or ``9-19``). ``make`` makes the
     installation in its folder, which is none of pytest's: started by root, PostgreSQL runs as another user, and every
-    pytest that starts closes pytest's folder to others.
+    pytest that starts closes pytest's folder to others. With ``durable`` the database keeps what was written when it is
+    killed.
     """
     with TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as made:
         folder = Path(made)
@@ -123,7 +126,7 @@ def running_system(
             path = folder / f"{kind}.cfg"
             path.write_text(overlay(default_text(kind, texts), changes))
             files += [f"--{kind}-config", str(path)]
-        system = System(folder, RunPlan(name, (*arguments, *files)), patience_s=patience_s, make=make)
+        system = System(folder, RunPlan(name, (*arguments, *files)), patience_s=patience_s, make=make, durable=durable)
         try:
             yield system
         finally:

@@ -54,6 +54,20 @@ def test_links_lead_through_the_whole_list_both_ways(big: Run) -> None:
     assert [key for page in reversed(up) for key in page] == expected
 
 
+def test_keys_are_looked_for_in_an_index_alone(big: Run) -> None:
+    """Where most games are of the run, PostgreSQL would pass over all that are not, to have whole rows at once."""
+    part = Game.objects.filter(run=big).select_related("run").only("uid", "run__name")
+    with CaptureQueriesContext(connection) as asked:
+        page = key_page([part], Cursor(), SIZE)
+    keys, rows = (query["sql"] for query in asked.captured_queries)
+    assert keys.startswith('SELECT "games_game"."id" AS "pk" FROM "games_game" WHERE "games_game"."run_id"')
+    assert "JOIN" not in keys
+    assert '"games_game"."id" IN' in rows
+    with CaptureQueriesContext(connection) as asked:
+        assert {game.run.name for game in page.object_list} == {big.name}
+    assert not asked.captured_queries
+
+
 def test_parts_that_overlap_are_one_list(big: Run) -> None:
     network = Network.objects.order_by("pk")[1]
     parts = [Game.objects.filter(black_network=network), Game.objects.filter(white_network=network)]

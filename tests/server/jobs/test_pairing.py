@@ -14,6 +14,7 @@ from django.test import Client
 from server.accounts.models import Contributor
 from server.jobs.models import Job, JobKind, WantedMatch
 from server.jobs.pairing import (
+    RATED,
     PairDraws,
     Rated,
     Way,
@@ -33,6 +34,11 @@ EVEN = (np.arange(4000) + 0.5) / 4000
 ELO = math.log(10.0) / 400.0
 
 
+def rated_of(strengths: list[float]) -> Rated:
+    """Networks of these strengths, whose keys are their places."""
+    return np.array([(number, strength, 0.1, 5) for number, strength in enumerate(strengths)], RATED)
+
+
 def shares(found: list[Any]) -> dict[Any, float]:
     return {each: found.count(each) / len(found) for each in found}
 
@@ -46,21 +52,21 @@ def test_ways_are_drawn_by_their_weights() -> None:
 
 
 def test_the_head_of_a_list_is_drawn_by_falling_weights() -> None:
-    head = [Rated(number, 0.0, 0.1, 5) for number in range(10)]
-    found = shares([drawn_first(head, draw).id for draw in EVEN])
+    head = rated_of([0.0] * 10)
+    found = shares([int(drawn_first(head, draw)["id"]) for draw in EVEN])
     weights = [math.exp(-place / 2.0) for place in range(10)]
     assert found == pytest.approx({place: weight / sum(weights) for place, weight in enumerate(weights)}, abs=5e-4)
 
 
 def test_opponents_are_drawn_by_what_their_games_tell() -> None:
     differences = (-1300, -800, -100, 0, 200, 1100, 1201)
-    others = [Rated(number, elo * ELO, 0.1, 5) for number, elo in enumerate(differences)]
+    others = rated_of([elo * ELO for elo in differences])
     for variability in (1.0, 2.0):
         found = []
         for draw in EVEN:
             second = drawn_second(0.0, others, draw, variability)
             assert second is not None
-            found.append(second.id)
+            found.append(int(second["id"]))
         expected = {}
         for number, elo in enumerate(differences):
             if abs(elo) <= 1200:
@@ -73,23 +79,23 @@ def test_opponents_are_drawn_by_what_their_games_tell() -> None:
 
 
 def test_with_few_in_range_the_nearest_are_drawn_evenly() -> None:
-    others = [Rated(number, elo * ELO, 0.1, 5) for number, elo in enumerate((-9000, -5000, -4000, 2000, 3000, 4000))]
+    others = rated_of([elo * ELO for elo in (-9000, -5000, -4000, 2000, 3000, 4000)])
     found = set()
     for draw in EVEN:
         second = drawn_second(0.0, others, draw, 1.0)
         assert second is not None
-        found.add(second.id)
+        found.add(int(second["id"]))
     assert found == {1, 2, 3, 4}
-    assert drawn_second(0.0, [], 0.5, 1.0) is None
+    assert drawn_second(0.0, rated_of([]), 0.5, 1.0) is None
 
 
 def test_far_differences_overflow_nothing() -> None:
-    others = [Rated(number, 2.7 - number * 1e-9, 0.1, 5) for number in range(5)]
+    others = rated_of([2.7 - number * 1e-9 for number in range(5)])
     assert drawn_second(0.0, others, 0.5, 0.01) is not None
 
 
 def test_an_uncertain_network_meets_others_of_many_strengths() -> None:
-    assert strength_as_met(Rated(1, 2.0, 0.5, 9), -1.5, 2.0) == pytest.approx(0.5)
+    assert strength_as_met(np.array((1, 2.0, 0.5, 9), RATED)[()], -1.5, 2.0) == pytest.approx(0.5)
 
 
 # ----------------------------------------------------------------------------------------------------------- over HTTP
@@ -141,6 +147,18 @@ def test_networks_that_may_not_play_do_not(run: Run, rated: list[Network], tmp_p
     make_network(make_run("other"), tmp_path, is_candidate=False)
     seen = {network for draw in EVEN[::40] for network in rating_pair(run, draws(first=draw, second=draw)) or ()}
     assert seen <= {rated[0].pk, rated[1].pk, rated[3].pk}
+
+
+def test_a_network_that_was_taken_out_a_moment_ago_does_not_play(run: Run, rated: list[Network]) -> None:
+    def pairs() -> set[int]:
+        drawn = [rating_pair(run, draws(way=0.9, first=draw, second=draw)) for draw in EVEN[::40]]
+        return {network for pair in drawn if pair is not None for network in pair}
+
+    assert rated[3].pk in pairs()
+    Network.objects.filter(pk=rated[3].pk).update(rating_games_enabled=False)
+    assert pairs() == {network.pk for network in rated[:3]}
+    Network.objects.filter(pk__in=[rated[1].pk, rated[2].pk]).update(rating_games_enabled=False)
+    assert pairs() == set()
 
 
 def test_one_network_has_nobody_to_play(run: Run) -> None:
