@@ -14,6 +14,7 @@ SEARCH_ENTROPY: Final = "search_entropy"
 FIRST_POINTS: Final = "first_points"
 MISFITS: Final = "misfits"
 DIVERGENCE: Final = "divergence"
+SCORE_SHIFT: Final = "score_shift"
 SHIFT: Final = "shift"
 PREFERENCE: Final = "preference"
 
@@ -25,10 +26,11 @@ FIGURES: Final[dict[str, str]] = {
     FIRST_POINTS: "points of the older network of a match",
     MISFITS: "share of the rows that were looked at whose columns are not the network's",
     DIVERGENCE: "divergence of the searches' policies from the network's, nats",
+    SCORE_SHIFT: "distance of the searches' scores from the network's, points",
     SHIFT: "distance of the searches' values from the network's",
     PREFERENCE: "by how much the searches prefer their better moves",
 }
-"""The last four come from a network that evaluated rows again (`server.inspection`)."""
+"""The last five come from a network that evaluated rows again (`server.inspection`)."""
 
 
 def describe(figure: str, own: float, expected: float, games: int, deviations: float) -> str:
