@@ -70,3 +70,27 @@ def recorded_exchange(path: Path = RECORDED) -> Iterator[Recorded]:
         for line in lines:
             told = json.loads(line)
             yield Recorded(**told | {"body": base64.b64decode(told["body"])})
+
+
+@dataclass(frozen=True)
+class RecordedUpload:
+    """What the client sent of one game; ``rows`` is None for a match."""
+
+    form: dict[str, str]
+    sgf: bytes
+    rows: bytes | None
+
+
+def recorded_uploads(path: Path = RECORDED) -> list[RecordedUpload]:
+    """The games of the recorded requests."""
+    return [_upload_of(one) for one in recorded_exchange(path) if one.path in _UPLOADS]
+
+
+def _upload_of(one: Recorded) -> RecordedUpload:
+    boundary = b"--" + one.headers["content-type"].partition("boundary=")[2].encode()
+    parts: dict[str, bytes] = {}
+    for part in one.body.split(boundary)[1:-1]:
+        head, _, content = part.partition(b"\r\n\r\n")
+        parts[head.partition(b'name="')[2].partition(b'"')[0].decode()] = content.removesuffix(b"\r\n")
+    sgf, rows = parts.pop("sgf_file"), parts.pop("training_data_file", None)
+    return RecordedUpload({name: content.decode() for name, content in parts.items()}, sgf, rows)

@@ -328,6 +328,10 @@ SIDE_MUTATIONS: dict[str, tuple[Callable[[Rows, int], None], Reason]] = {
     "ownership": (lambda rows, row: rows.value_targets.__setitem__((row, 0, 2, 2), 1), Reason.OWNERSHIP),
     "horizon": (lambda rows, row: rows.global_targets.__setitem__((row, int(G.MID_TD_SCORE)), 99.0), Reason.TD_TARGETS),
     "scored": (lambda rows, row: rows.global_targets.__setitem__((row, int(G.FINAL_SCORE)), 9.0), Reason.FINAL_SCORE),
+    "a first search": (
+        lambda rows, row: rows.global_targets.__setitem__((row, int(G.CHEAP_VALUE_SURPRISE)), 0.5),
+        Reason.REANALYSIS,
+    ),
     "illegal policy": (lambda rows, row: rows.policy_targets.__setitem__((row, 0, slice(None)), 9), Reason.POLICY),
     "reply": (lambda rows, row: rows.policy_targets.__setitem__((row, 1, 3), 9), Reason.REPLY_POLICY),
     "komi column": (lambda rows, row: rows.global_targets.__setitem__((row, int(G.OWN_KOMI)), 99.0), Reason.OWN_KOMI),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -68,6 +69,22 @@ def whole_form(game: Upload, job: Job) -> dict[str, Any]:
     }
 
 
+def fate_of(send: Callable[[], Any]) -> Fate:
+    """Send a game, audit it, and take everything back."""
+    with transaction.atomic():
+        try:
+            answer = send()
+            assert answer.status_code in (201, 400), answer.content
+            if answer.status_code == 400:
+                assert answer.json()["code"] == "drop_game", answer.content
+                return Fate(ANSWER, ANSWER, answer.json()["detail"])
+            assert audit_pending() == 1
+            game = Game.objects.latest("pk")
+            return Fate(game.state, game.reason_code, game.reason)
+        finally:
+            transaction.set_rollback(True)
+
+
 class Desk:
     """A login with a job, by which games are sent again and again, each as if it were the first."""
 
@@ -89,24 +106,11 @@ class Desk:
 
         ``form`` is put over the game's; ``sgf`` and ``rows`` are sent instead of its own.
         """
-        with transaction.atomic():
-            try:
-                return self._fate(game, text, form or {}, sgf, rows)
-            finally:
-                transaction.set_rollback(True)
-
-    def _fate(self, game: Upload, text: str, form: dict[str, Any], sgf: bytes | None, rows: bytes | None) -> Fate:
         digest = hashlib.sha256(text.encode()).hexdigest()
         kept = JobText.objects.get_or_create(sha256=digest, defaults={"text": text})[0]
         Job.objects.filter(pk=self.job.pk).update(text=kept)
-        answer = self._send(whole_form(game, self.job) | form, game, sgf, rows)
-        assert answer.status_code in (201, 400), answer.content
-        if answer.status_code == 400:
-            assert answer.json()["code"] == "drop_game", answer.content
-            return Fate(ANSWER, ANSWER, answer.json()["detail"])
-        assert audit_pending() == 1
-        (kept_game,) = Game.objects.all()
-        return Fate(kept_game.state, kept_game.reason_code, kept_game.reason)
+        whole = whole_form(game, self.job) | (form or {})
+        return fate_of(lambda: self._send(whole, game, sgf, rows))
 
     def _send(self, form: dict[str, Any], game: Upload, sgf: bytes | None, rows: bytes | None) -> Any:
         job = self.job

@@ -68,6 +68,7 @@ def desk(client: Client, contributor: Contributor, folder: Path, length: int, *,
 
 CLEAN = selfplay_text(SELFPLAY_TEXTS["clean"])
 FULL = selfplay_text(SELFPLAY_TEXTS["full"])
+WITH_SIDES = overlay(CLEAN, "sidePositionProb = 0.1\n")
 
 
 def clean(change: Change = lambda game: game) -> Callable[[], Upload]:
@@ -104,13 +105,25 @@ def heavy(game: Upload) -> Upload:
     return Upload(game.sgf.replace("weight=1.00", "weight=200.00"), rows, facts)
 
 
-def two_passes(game: Upload) -> Upload:
-    """Nothing but two passes, and 9,800 rows of them."""
-    values = "C[0.50 0.50 0.00 0.0 v=24 weight=4900.00"
-    head = game.sgf[: game.sgf.index(";B[")].replace("RE[B+53]", "RE[W+7.5]")
-    rows = game.rows.take(np.repeat([0, 1], 4900))
-    facts = replace(game.facts, winner="W", score=7.5, game_length=2, num_training_rows=rows.count)
-    return Upload(f"{head};B[]{values}];W[]{values} result=W+7.5])", rows, facts)
+def two_passes(count: int) -> Change:
+    """Nothing but two passes, and so many rows of them."""
+
+    def change(game: Upload) -> Upload:
+        values = f"C[0.50 0.50 0.00 0.0 v=24 weight={count / 2:.2f}"
+        head = game.sgf[: game.sgf.index(";B[")].replace("RE[B+53]", "RE[W+7.5]")
+        rows = game.rows.take(np.repeat([0, 1], count // 2))
+        facts = replace(game.facts, winner="W", score=7.5, game_length=2, num_training_rows=count)
+        return Upload(f"{head};B[]{values}];W[]{values} result=W+7.5])", rows, facts)
+
+    return change
+
+
+def without_its_last_move(game: Upload) -> Upload:
+    """A copy of a game that ends a move earlier, as if something had stopped it."""
+    last = game.rows.global_targets[:, GlobalTarget.TURN].max()
+    rows = game.rows.take(np.flatnonzero(game.rows.global_targets[:, GlobalTarget.TURN] < last))
+    facts = replace(game.facts, winner="0", score=0.0, game_length=int(last), num_training_rows=rows.count)
+    return Upload(game.sgf[: game.sgf.rindex(";")].replace("RE[B+53]", "") + ")", rows, facts)
 
 
 def stopped_at_once(game: Upload) -> Upload:
@@ -156,16 +169,17 @@ def of_size(size: int) -> Change:
 in_sgf, in_form, komi = test_audit.in_sgf, test_audit.in_form, test_audit_text.komi
 ATTACKS: Final[dict[str, FalseUpload]] = {
     "weights of 200 and 8,400 rows": FalseUpload(clean(heavy), CLEAN, Reason.JOB_WEIGHTS),
-    "two passes and 9,800 rows": FalseUpload(clean(two_passes), CLEAN, Reason.JOB_WEIGHTS),
+    "two passes and 9,800 rows": FalseUpload(clean(two_passes(9800)), CLEAN, ANSWER, "unpacks to"),
+    "two passes and 3,000 rows": FalseUpload(clean(two_passes(3000)), CLEAN, Reason.JOB_WEIGHTS),
     "stopped after a move": FalseUpload(clean(stopped_at_once), CLEAN, Reason.NOT_FINISHED),
-    "7,350 side rows": FalseUpload(clean(invented_side_rows(7350)), FULL, Reason.SIDE_ROWS),
-    "a few side rows": FalseUpload(clean(invented_side_rows(4)), FULL, Reason.SIDE_POSITION),
+    "7,350 side rows": FalseUpload(clean(invented_side_rows(7350)), WITH_SIDES, Reason.SIDE_ROWS),
+    "a few side rows": FalseUpload(clean(invented_side_rows(4)), WITH_SIDES, Reason.WEIGHTS),
     "21 moves beside the game": FalseUpload(far_side_row, FULL, Reason.SIDE_POSITION),
     "the policy all on the pass": FalseUpload(clean(in_rows(all_on_the_pass)), CLEAN, Reason.POLICY),
     "a row weight of 5": FalseUpload(clean(every(GlobalTarget.ROW_WEIGHT, 5.0)), CLEAN, Reason.JOB_WEIGHTS),
     "no row weight": FalseUpload(clean(every(GlobalTarget.ROW_WEIGHT, 0.0)), CLEAN, Reason.WEIGHTS),
-    "a board of 2x2": FalseUpload(clean(of_size(2)), CLEAN, ANSWER, "board_size_x"),
-    "a board of 3x3": FalseUpload(clean(of_size(3)), CLEAN, Reason.JOB_BOARD_SIZE),
+    "a board of 2x2": FalseUpload(clean(of_size(2)), CLEAN, Reason.SGF_UNREADABLE),
+    "a board of 3x3": FalseUpload(clean(of_size(3)), CLEAN, Reason.SGF_UNREADABLE),
     "a board beyond the run's": FalseUpload(clean(of_size(19)), CLEAN, ANSWER, "larger than the 9"),
     "komi 100": FalseUpload(clean(komi(100)), CLEAN, Reason.JOB_KOMI),
     "komi 2000": FalseUpload(clean(), CLEAN, ANSWER, "komi", {"komi": "2000"}),
@@ -174,9 +188,21 @@ ATTACKS: Final[dict[str, FalseUpload]] = {
     "3e38 where it cannot be derived": FalseUpload(
         clean(every(GlobalTarget.VARIANCE_TIME, 3e38)), CLEAN, ANSWER, "column 22"
     ),
-    "a variation": FalseUpload(clean(in_sgf(r"\)$", ";B[](;W[])(;W[aa]))")), CLEAN, Reason.SGF_UNREADABLE),
-    "two games": FalseUpload(clean(in_sgf(r"\)$", ")(;FF[4]GM[1];B[aa])")), CLEAN, Reason.SGF_UNREADABLE),
-    "two komis": FalseUpload(clean(in_sgf(r"KM\[7.5\]", "KM[7.5]KM[6.5]")), CLEAN, Reason.SGF_UNREADABLE),
+    "a copy without its last move": FalseUpload(clean(without_its_last_move), CLEAN, Reason.NOT_FINISHED),
+    "a variation at the end": FalseUpload(
+        clean(in_sgf(r"\)$", ";B[](;W[])(;W[aa]))")), CLEAN, ANSWER, "has variations"
+    ),
+    "a variation beside the game": FalseUpload(
+        clean(lambda game: replace(game, sgf=game.sgf.replace(";W[", "(;W[", 1) + "(;W[aa]))")),
+        CLEAN,
+        ANSWER,
+        "has variations",
+    ),
+    "two games": FalseUpload(clean(in_sgf(r"\)$", ")(;FF[4]GM[1];B[aa])")), CLEAN, ANSWER, "goes on after the game"),
+    "words after the game": FalseUpload(clean(in_sgf(r"\)$", ") and more")), CLEAN, ANSWER, "goes on after the game"),
+    "two komis": FalseUpload(clean(in_sgf(r"KM\[7.5\]", "KM[7.5]KM[6.5]")), CLEAN, ANSWER, "more than one KM"),
+    "two results": FalseUpload(clean(in_sgf(r"RE\[B\+53\]", "RE[B+53][W+1]")), CLEAN, ANSWER, "more than one RE"),
+    "two moves in one": FalseUpload(clean(in_sgf(r";W\[dg\]", ";W[dg][aa]")), CLEAN, ANSWER, "more than one W"),
     "another run": FalseUpload(
         clean(), CLEAN, ANSWER, "its run is unknown", {"run": "http://testserver/api/runs/other/"}
     ),
@@ -219,7 +245,7 @@ MATCH_ATTACKS: Final[dict[str, FalseUpload]] = {
     "colours changed in the record": FalseUpload(
         match(in_sgf("PB(.*?)PW(.*?)HA", r"PW\1PB\2HA")), MATCH, Reason.NETWORK_NAME
     ),
-    "a match of 3x3": FalseUpload(match(of_size(3)), MATCH, Reason.JOB_BOARD_SIZE),
+    "a match of 3x3": FalseUpload(match(of_size(3)), MATCH, Reason.SGF_UNREADABLE),
     "komi 150": FalseUpload(
         match(
             test_audit_text.also(
@@ -264,16 +290,16 @@ def of_matches() -> Iterable[tuple[str, FalseUpload]]:
 
 def of_rows() -> Iterable[tuple[str, FalseUpload]]:
     """The tables of the audit's tests about games of 7x9 and their rows."""
-    for name, (change, reason) in test_audit.ROW_MUTATIONS.items():
-        yield f"row: {name}", FalseUpload(clean(in_rows(change)), CLEAN, reason)
-    for name, (change, reason) in test_audit.GAME_MUTATIONS.items():
+    for name, (of_row, reason) in test_audit.ROW_MUTATIONS.items():
+        yield f"row: {name}", FalseUpload(clean(in_rows(of_row)), CLEAN, reason)
+    for name, (of_game, reason) in test_audit.GAME_MUTATIONS.items():
         if name != "edge":  # which no form tells
-            yield f"game: {name}", FalseUpload(clean(change), CLEAN, reason)
-    for name, (change, reason) in test_audit.SIDE_MUTATIONS.items():
-        yield f"side row: {name}", FalseUpload(lambda change=change: side_changed(change), FULL, reason)  # type: ignore[misc]
-    for name, (change, text, reason) in test_audit_text.DISHONEST.items():
+            yield f"game: {name}", FalseUpload(clean(of_game), CLEAN, reason)
+    for name, (of_side, reason) in test_audit.SIDE_MUTATIONS.items():
+        yield f"side row: {name}", FalseUpload(lambda change=of_side: side_changed(change), FULL, reason)  # type: ignore[misc]
+    for name, (of_text, text, reason) in test_audit_text.DISHONEST.items():
         text = selfplay_text(overlay(test_audit_text.PLAIN_TEXT, text))
-        yield f"text: {name}", FalseUpload(clean(change), text, reason)
+        yield f"text: {name}", FalseUpload(clean(of_text), text, reason)
     yield from ATTACKS.items()
 
 
@@ -316,11 +342,47 @@ HONEST: Final[dict[str, tuple[Callable[[], Upload], str]]] = {
 }
 
 
-def is_own(false: FalseUpload, fate: Fate) -> bool:
+FIRST: Final[dict[str, str]] = {
+    "no row weight": Reason.JOB_WEIGHTS,
+    "row: Q out of range": ANSWER,
+    "row: faint policy": ANSWER,
+    "row: final score": Reason.SCORE_DISTRIBUTION,
+    "row: handicap": Reason.JOB_START,
+    "row: row weight": Reason.JOB_WEIGHTS,
+    "game: cut short": ANSWER,
+    "game: moves after the end": Reason.GAME_LENGTH,
+    "game: not SGF": ANSWER,
+    "game: other move": Reason.RESULT,
+    "game: row count": ANSWER,
+    "game: two moves in a row": Reason.HANDICAP,
+    "game: weight in a comment": Reason.JOB_WEIGHTS,
+    "text: a clean-up game": Reason.GAME_TYPE,
+    "text: a fork": Reason.GAME_TYPE,
+    "text: a later phase": Reason.GAME_TYPE,
+    "text: a start position": Reason.GAME_TYPE,
+    "text: black stones": Reason.HANDICAP,
+    "text: doublings": Reason.GAME_TYPE,
+    "text: handicap": Reason.GAME_TYPE,
+    "text: too many doublings": Reason.GAME_TYPE,
+    "a board full of black": Reason.HANDICAP,
+    "not finished: another type of game": Reason.GAME_TYPE,
+    "beginning: a handicap stone less": Reason.HANDICAP,
+    "beginning: another komi": Reason.RESULT,
+    "beginning: extra stones of a fork": Reason.JOB_START,
+    "beginning: more extra stones in the rows": Reason.JOB_START,
+    "beginning: more stones than fixed ones": Reason.HANDICAP,
+    "beginning: no doublings": Reason.GAME_TYPE,
+    "beginning: white stones": Reason.HANDICAP,
+}
+"""Where a change contradicts more than its table names, what the audit finds first; the other is told beside it."""
+
+
+def is_own(name: str, false: FalseUpload, fate: Fate) -> bool:
     """Whether an upload was refused by the reason of its table."""
-    if false.reason == ANSWER:
+    reason = FIRST.get(name, false.reason)
+    if reason == ANSWER:
         return fate.state == ANSWER and false.words in fate.text
-    return fate.state == GameState.REFUSED and fate.code in false.reason.split("|")
+    return fate.state == GameState.REFUSED and fate.code in reason.split("|")
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -334,7 +396,7 @@ def test_each_false_upload_is_refused_by_its_own_reason(
     wrong = {}
     for name, false in TABLES[table]():
         fate = at.fate(false.game(), false.text, form=dict(false.form))
-        if not is_own(false, fate):
+        if not is_own(name, false, fate):
             wrong[name] = (false.reason, fate.state, fate.code, fate.text[:300])
     assert not wrong, pformat(wrong)
 

@@ -23,36 +23,20 @@ from server.jobs.models import Job
 from server.networks.models import Network
 from server.runs.models import Run
 from tests.exchange import Recorded, recorded_exchange
-from tests.server.factories import login, make_network, make_run
+from tests.server.factories import login
+from tests.server.katago_session import make_session_run
 
 pytestmark = pytest.mark.django_db
 
-RUN: Final = "both"
-SEED: Final = "both-b7c96h3tfrs-test5-cnorm"
-CANDIDATE: Final = "both-b3c32-bn-v12-r1"
 DRAWN: Final = ("job_id", "job_token", "created_at", "model_file_bytes", "model_file_sha256")
 """Of an answer, what is another each time; the type stays."""
 UPLOADS: Final = (wire.PATH_TRAINING_GAMES, wire.PATH_RATING_GAMES)
 
 
-def asked(path: str) -> list[Recorded]:
-    return [one for one in recorded_exchange() if one.path == path]
-
-
-def config(kind: str) -> str:
-    """The text of the recorded tasks of a kind."""
-    tasks = [json.loads(one.answer or "") for one in asked(wire.PATH_TASKS)]
-    return next(str(task["config"]) for task in tasks if task["kind"] == kind)
-
-
 @pytest.fixture
 def run(db: None, tmp_path: Path) -> Run:
-    """The run of the recording, with its networks; their files are others."""
-    made = make_run(RUN, data_board_len=9)
-    Run.objects.update(selfplay_config=config("selfplay"), gating_config=config("rating"))
-    make_network(made, tmp_path, name=SEED, is_candidate=False, suits_katago_client=True)
-    make_network(made, tmp_path, name=CANDIDATE)
-    return made
+    """The run of the recording."""
+    return make_session_run(tmp_path)
 
 
 def say(client: Client, contributor: Contributor, one: Recorded) -> Any:
