@@ -19,6 +19,7 @@ from common.audit_ladders import katagos_rows
 from common.audit_report import Findings, Reason
 from common.derive import LOSS, MAX_SCORE, SCORE, VALUE_SIZE, WIN
 from common.go.points import WHITE
+from common.go.rules import KOMI_MARGIN
 from common.replay import Ending, Replay, area_like, bonuses_to_come, scoring_targets, value_targets
 from common.rows import (
     DATA_FORMAT_VERSION,
@@ -121,7 +122,17 @@ def check_shared_columns(game: AuditedGame, rows: Rows, findings: Findings, *, m
         f"the data format is neither {OLDEST_FORMAT_VERSION} nor {DATA_FORMAT_VERSION}",
     )
     findings.expect_rows(columns[:, SPARE_COLUMNS] == 0, Reason.SPARE_COLUMNS, "a column without meaning is not 0")
+    pass_alive = columns[:, _G.PASS_ALIVE_WITH_SUICIDE]
+    findings.expect_rows(
+        np.isin(pass_alive, (0.0, 1.0)) & (pass_alive == pass_alive[0]),
+        Reason.GAME_COLUMNS,
+        "column 68 (PASS_ALIVE_WITH_SUICIDE) is no flag, or not all rows' alike",
+    )
     _check_weights_of_all(columns, findings)
+    _check_leads(game, columns, findings)
+    findings.expect_rows(
+        policy_was_searched(rows), Reason.POLICY, "the policy target has weight on moves that were not searched"
+    )
     _check_search_statistics(columns, findings)
     _check_history_flags(columns, findings)
 
@@ -171,9 +182,15 @@ def _check_weights_of_all(columns: npt.NDArray[np.float32], findings: Findings) 
         findings.expect_rows(
             columns[:, column] == value, Reason.WEIGHTS, f"column {int(column)} ({column.name}) should be {value:g}"
         )
+
+
+def _check_leads(game: AuditedGame, columns: npt.NDArray[np.float32], findings: Findings) -> None:
+    """Column 21: the game's komi less a fair one, which is no other than a game of this size may have."""
+    start = game.replay.start
+    most = min(float(MAX_SCORE), start.area + KOMI_MARGIN + abs(start.rules.komi))
     lead, has_lead = columns[:, _G.LEAD], columns[:, _G.LEAD_WEIGHT]
     findings.expect_rows(
-        np.isin(has_lead, (0.0, 1.0)) & (np.abs(lead) <= MAX_SCORE) & ((has_lead == 1) | (lead == 0)),
+        np.isin(has_lead, (0.0, 1.0)) & (np.abs(lead) <= most) & ((has_lead == 1) | (lead == 0)),
         Reason.LEAD,
         "a lead without its weight, or out of range",
     )
@@ -251,6 +268,7 @@ class MainRows:
         self._check_outcome()
         self._check_values()
         self._check_policies()
+        self._check_replies()
         self._check_q_values()
         self._check_facts()
         self._check_reanalysis()
@@ -400,6 +418,16 @@ class MainRows:
                 f"the {text} target has weight on illegal moves, too little of it, or none where there is one",
             )
 
+    def _check_replies(self) -> None:
+        """A reply's target is the next turn's own, where that has a row."""
+        turns, first = np.unique(self._turns, return_index=True)
+        has_reply = self._columns[:, _G.REPLY_WEIGHT] > 0
+        at = np.minimum(np.searchsorted(turns, self._turns + 1), len(turns) - 1)
+        is_known = has_reply & (turns[at] == self._turns + 1)
+        next_own = self._rows.policy_targets[first[at], PolicyTarget.OWN]
+        holds = (self._rows.policy_targets[:, PolicyTarget.REPLY] == next_own).all(axis=1) | ~is_known
+        self._expect(holds, Reason.REPLY_POLICY, "the reply policy target is not the next turn's own")
+
     def _check_q_values(self) -> None:
         holds = q_values_hold(self._rows, self._game.replay.legal[self._turns])
         self._expect(holds, Reason.Q_VALUES, "Q values are out of range, or stand beside moves that were not searched")
@@ -471,6 +499,14 @@ class MainRows:
             Reason.ROW_FREQUENCY,
             f"{counts.sum()} main rows, but the weights in the SGF sum to {weights.sum():.2f}",
         )
+
+
+def policy_was_searched(rows: Rows) -> npt.NDArray[np.bool_]:
+    """``[n]`` whether each row's policy target has weight on searched moves alone; true where no visits are told."""
+    visits = rows.q_values[:, QTarget.VISITS]
+    has_visits = (visits > 0).any(axis=1)
+    weight = rows.policy_targets[:, PolicyTarget.OWN]
+    return np.asarray(~has_visits | ((weight == 0) | (visits > 0)).all(axis=1))
 
 
 def q_values_hold(rows: Rows, legal: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:

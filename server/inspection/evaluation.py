@@ -175,6 +175,7 @@ def _figures(agreement: Agreement) -> dict[str, float]:
     values = {
         figures.MISFITS: agreement.misfits().astype(np.float64),
         figures.DIVERGENCE: np.minimum(agreement.divergence, _MOST_DIVERGENCE),
+        figures.SCORE_SHIFT: agreement.score_shift,
         figures.SHIFT: agreement.shift,
         figures.PREFERENCE: agreement.preference,
     }

@@ -15,9 +15,9 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Floats: TypeAlias = "npt.NDArray[np.float64]"
-
 from common.elo import ELO_PER_LOG_GAMMA
+
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 HEAD: Final = 10
 """So many of a list may be drawn."""

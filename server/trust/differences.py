@@ -6,9 +6,9 @@ others differ by chance alone. The differences of all strata are added and compa
 deviation is that of the others, which a cheater does not choose.
 
 Looked at again and again, chance would be exceeded some day. So a look is due whenever the number of games has doubled:
-from `FIRST_LOOK` up to 2^24 games there are 21 looks, of at most 8 figures, of a login and of its machine: fewer than
-340 tests in the life of one. A test exceeds `MOST_DEVIATIONS` by chance less often than once in 1.7 million times, were
-the sum normal, so an honest login is suspected with a probability below 1 : 5,000; docs/trust-audit.md has what
+from `FIRST_LOOK` up to 2^24 games there are 21 looks, of at most 9 figures, of a login and of its machine: fewer than
+380 tests in the life of one. A test exceeds `MOST_DEVIATIONS` by chance less often than once in 1.7 million times, were
+the sum normal, so an honest login is suspected with a probability below 1 : 4,000; docs/trust-audit.md has what
 simulations with skewed figures say. What is small is let pass however certain it is (`LEAST_EFFECT`): machines that are
 switched off every evening send fewer long games.
 """

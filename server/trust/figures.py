@@ -14,6 +14,7 @@ SEARCH_ENTROPY: Final = "search_entropy"
 FIRST_POINTS: Final = "first_points"
 MISFITS: Final = "misfits"
 DIVERGENCE: Final = "divergence"
+SCORE_SHIFT: Final = "score_shift"
 SHIFT: Final = "shift"
 PREFERENCE: Final = "preference"
 DIFFERENT_MATCHES: Final = "different_matches"
@@ -26,11 +27,12 @@ FIGURES: Final[dict[str, str]] = {
     FIRST_POINTS: "points of the older network of a match",
     MISFITS: "share of the rows that were looked at whose columns are not the network's",
     DIVERGENCE: "divergence of the searches' policies from the network's, nats",
+    SCORE_SHIFT: "distance of the searches' scores from the network's, points",
     SHIFT: "distance of the searches' values from the network's",
     PREFERENCE: "by how much the searches prefer their better moves",
     DIFFERENT_MATCHES: "share of the match games that were looked at which their networks did not play so",
 }
-"""The last but one and the three before it come from a network that evaluated rows again (`server.inspection`)."""
+"""The five before the last come from a network that evaluated rows again (`server.inspection`)."""
 
 
 def describe(figure: str, own: float, expected: float, games: int, deviations: float) -> str:

@@ -109,6 +109,22 @@ def shift_distribution(rows: Rows) -> None:
     rows.score_distribution[ROW] = np.roll(rows.score_distribution[ROW], 1)
 
 
+def far_lead(rows: Rows) -> None:
+    """More than a board of 7x9 can be won by, and komi besides."""
+    rows.global_targets[ROW, [GlobalTarget.LEAD, GlobalTarget.LEAD_WEIGHT]] = 300.0, 1.0
+
+
+def unsearched_policy(rows: Rows) -> None:
+    """All weight on the pass, which is legal and has no visit."""
+    rows.policy_targets[ROW, PolicyTarget.OWN] = 0
+    rows.policy_targets[ROW, PolicyTarget.OWN, -1] = 100
+
+
+def other_reply(rows: Rows) -> None:
+    """Weight on legal moves, but not that of the next turn's search."""
+    rows.policy_targets[ROW, PolicyTarget.REPLY] *= 2
+
+
 def other_hash(rows: Rows) -> None:
     rows.global_targets[:, GlobalTarget.GAME_HASH_1_LOW] += 1
 
@@ -132,6 +148,8 @@ ROW_MUTATIONS: dict[str, tuple[Callable[[Rows], None], Reason]] = {
     "policy off the board": (illegal_policy(PolicyTarget.OWN), Reason.POLICY),
     "faint policy": (empty_policy(PolicyTarget.OWN), Reason.POLICY),
     "reply off the board": (illegal_policy(PolicyTarget.REPLY), Reason.REPLY_POLICY),
+    "policy on a move that was not searched": (unsearched_policy, Reason.POLICY),
+    "reply of another search": (other_reply, Reason.REPLY_POLICY),
     "Q visits off the board": (change_q(QTarget.VISITS, 8, 3), Reason.Q_VALUES),
     "Q without visits": (change_q(QTarget.SCORE, 8, 60), Reason.Q_VALUES),
     "Q out of range": (searched_q(QTarget.WIN_LOSS, 32100), Reason.Q_VALUES),
@@ -148,6 +166,7 @@ ROW_MUTATIONS: dict[str, tuple[Callable[[Rows], None], Reason]] = {
     "search score": (add_to(G.SEARCH_SCORE, by=0.3), Reason.SEARCH_VALUE),
     "variance time": (add_to(G.VARIANCE_TIME, by=0.1), Reason.VARIANCE_TIME),
     "lead without weight": (set_column(G.LEAD, 3.5), Reason.LEAD),
+    "lead beyond the board": (far_lead, Reason.LEAD),
     "row weight": (set_column(G.ROW_WEIGHT, 2.0), Reason.WEIGHTS),
     "policy weight": (set_column(G.POLICY_WEIGHT, 0.0), Reason.WEIGHTS),
     "outcome weight": (set_column(G.OUTCOME_WEIGHT, 0.0), Reason.WEIGHTS),
@@ -177,6 +196,7 @@ ROW_MUTATIONS: dict[str, tuple[Callable[[Rows], None], Reason]] = {
     "bonus": (add_to(G.BONUS_TO_COME, by=0.5), Reason.BONUS),
     "not finished": (set_column(G.FINISHED_NORMALLY, 0.0), Reason.END_FLAGS),
     "version": (set_column(G.DATA_FORMAT_VERSION, 9.0), Reason.FORMAT_VERSION),
+    "pass-alive areas of one row": (set_column(G.PASS_ALIVE_WITH_SUICIDE, 1.0), Reason.GAME_COLUMNS),
     "spare column": (lambda rows: rows.global_targets[ROW].__setitem__(75, 1.0), Reason.SPARE_COLUMNS),
 }
 
@@ -308,6 +328,10 @@ SIDE_MUTATIONS: dict[str, tuple[Callable[[Rows, int], None], Reason]] = {
     "ownership": (lambda rows, row: rows.value_targets.__setitem__((row, 0, 2, 2), 1), Reason.OWNERSHIP),
     "horizon": (lambda rows, row: rows.global_targets.__setitem__((row, int(G.MID_TD_SCORE)), 99.0), Reason.TD_TARGETS),
     "scored": (lambda rows, row: rows.global_targets.__setitem__((row, int(G.FINAL_SCORE)), 9.0), Reason.FINAL_SCORE),
+    "a first search": (
+        lambda rows, row: rows.global_targets.__setitem__((row, int(G.CHEAP_VALUE_SURPRISE)), 0.5),
+        Reason.REANALYSIS,
+    ),
     "illegal policy": (lambda rows, row: rows.policy_targets.__setitem__((row, 0, slice(None)), 9), Reason.POLICY),
     "reply": (lambda rows, row: rows.policy_targets.__setitem__((row, 1, 3), 9), Reason.REPLY_POLICY),
     "komi column": (lambda rows, row: rows.global_targets.__setitem__((row, int(G.OWN_KOMI)), 99.0), Reason.OWN_KOMI),

@@ -6,16 +6,13 @@ minutes on a CPU, so this is slow.
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-from deploy.installation import CONTRIBUTOR
-from deploy.processes import Child, Program
+from deploy.processes import Child
+from tests.e2e.katago_client import OTHER_NET, SUITABLE_NET, contribute
 from tests.e2e.system import System, running_system
 from tests.katago import katago_program
 from tests.oracles import oracle_path
@@ -24,9 +21,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 LIMIT = 14
 TEXT = f"bSizes = 7\nbSizeRelProbs = 1\nmaxVisits = 8\nmaxMovesPerGame = {LIMIT}\n"
-SUITABLE_NET = "nets/b7c96h3tfrs-test5-cnorm.bin.gz"
-"""The one small network that passes the client's own test before each upload (contribute-protocol.md 8.1)."""
-OTHER_NET = "nets/random/b3c32-bn-v12-r1.bin.gz"
 PATIENCE_S = 3000.0
 SERVER = ("web", "audit", "beat")
 GAMES = 4
@@ -53,26 +47,12 @@ def system() -> Iterator[System]:
         yield running
 
 
-def contribute(system: System, folder: Path) -> Program:
-    """KataGo's client in ``folder``, as the installation's contributor."""
-    installation = system.installation
-    folder.mkdir()
-    config = folder / "contribute.cfg"
-    config.write_text(
-        f"serverUrl = {installation.url}\nusername = {CONTRIBUTOR}\n"
-        f'password = "{installation.secrets["contributor"]}"\nmaxSimultaneousGames = 2\n'
-        f"watchOngoingGameInFile = false\nhomeDataDir = {folder}\n"
-    )
-    command = [str(katago_program()), "contribute", "-config", str(config), "-base-dir", str(folder / "base")]
-    return Program("katago", command, os.environ.copy(), stop_signal=signal.SIGINT, stop_within_s=30)
-
-
 def enough(system: System, counted: str) -> bool:
     return bool(system.one(counted) >= GAMES)
 
 
 def test_games_that_reach_the_move_limit_are_counted(system: System) -> None:
-    program = contribute(system, system.installation.folder / "katago")
+    program = contribute(system.installation, system.installation.folder / "katago")
     system.children["katago"] = Child(program, system.installation.logs, program.environment)
     for kind in ("training", "rating"):
         stopped = f"from games_game where kind = '{kind}' and state = 'counted' and game_length >= {LIMIT}"

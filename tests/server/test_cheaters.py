@@ -114,6 +114,22 @@ def negated_values(rows: Rows, view: NetView) -> Rows:
     return replace(rows, q_values=values)
 
 
+def won_for_certain(rows: Rows, view: NetView) -> Rows:
+    """The player to move wins in each search, by each of its moves."""
+    values, columns = rows.q_values.copy(), rows.global_targets.copy()
+    columns[:, G.SEARCH_WIN], columns[:, G.SEARCH_LOSS], columns[:, G.SEARCH_NO_RESULT] = 1, 0, 0
+    values[:, QTarget.WIN_LOSS] = np.where(values[:, QTarget.VISITS] > 0, 32000, 0)
+    return replace(rows, q_values=values, global_targets=columns)
+
+
+def far_scores(rows: Rows, view: NetView) -> Rows:
+    """Each search, and each of its moves, is worth 40 points more."""
+    values, columns = rows.q_values.copy(), rows.global_targets.copy()
+    columns[:, G.SEARCH_SCORE] += 40
+    values[:, QTarget.SCORE] += np.where(values[:, QTarget.VISITS] > 0, 40 * 60, 0).astype(np.int16)
+    return replace(rows, q_values=values, global_targets=columns)
+
+
 @dataclass(frozen=True)
 class Caught:
     """What gives a lie away."""
@@ -132,6 +148,8 @@ LIES: Final[dict[str, tuple[Lie, Caught]]] = {
     "policy inverted": (inverted_policy, Caught(figure="divergence", games=16)),
     "policy of random moves": (random_policy, Caught(figure="divergence", games=16)),
     "no search, the network's own answer": (no_search, Caught(figure="divergence", games=16)),
+    "every search won for certain": (won_for_certain, Caught(figure="shift", games=16)),
+    "scores of searches 40 points off": (far_scores, Caught(figure="score_shift", games=16)),
     "values of moves negated": (negated_values, Caught(share=0.9)),
 }
 

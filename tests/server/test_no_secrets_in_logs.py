@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import io
 import logging
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from common import wire
 from deploy.installation import ROOT
 from server.accounts.models import Contributor
 from server.accounts.tasks import send_letters
+from server.log_lines import WithoutLetters, without_letters
 from server.runs.models import Run
 from tests.server.factories import OURS, login
 
@@ -59,6 +62,59 @@ def test_logins_pages_and_what_breaks_tell_no_secret(
     found = [secret for secret in (*SECRETS, broken, *made) if secret in written]
     assert all(made)
     assert not found
+
+
+@pytest.fixture
+def console() -> Iterator[io.StringIO]:
+    """What the programs' own handler writes."""
+    (handler,) = [each for each in logging.getLogger().handlers if any(type(f) is WithoutLetters for f in each.filters)]
+    assert isinstance(handler, logging.StreamHandler)
+    written = io.StringIO()
+    before = handler.setStream(written)
+    yield written
+    handler.setStream(before)
+
+
+@pytest.mark.django_db
+def test_links_of_letters_are_in_no_log_whatever_becomes_of_the_request(
+    run: Run, settings: Any, console: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SIGN_UP = settings.HAS_EMAIL = True
+    client = Client(raise_request_exception=False, enforce_csrf_checks=True)
+    form = {"username": "berta", "email": "b@example.org", "password1": SECRETS[0], "password2": SECRETS[0]}
+    Client().post("/account/sign-up/", form)
+    Client().post("/account/reset/", {"email": "b@example.org"})
+    send_letters()
+    links = [word for letter in mail.outbox for word in str(letter.body).split() if "/account/" in word]
+    paths = [link[link.index("/account/") :] for link in links]
+    secrets = [path.strip("/").rpartition("/")[2] for path in paths]
+    assert len(secrets) == 2
+    for path in paths:
+        assert client.put(path).status_code >= 400
+        assert client.post(path).status_code == 403
+        assert client.get(f"{path}x/").status_code == 404
+    views = ("server.web.account_views.ResetConfirm.get", "server.web.account_views.email_verify")
+    for view in views:
+        monkeypatch.setattr(view, lambda *_, **__: 1 / 0)
+    assert sum(client.get(path).status_code == 500 for path in paths) >= 1
+    text = console.getvalue()
+    assert "/account/reset/…" in text
+    assert "ZeroDivisionError" in text
+    assert not [secret for secret in secrets if secret in text]
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("Not Found: /account/reset/MQ/c9-abc/", "Not Found: /account/reset/…"),
+        ("Forbidden: /go/account/verify/1:a_B-c:d/", "Forbidden: /go/account/verify/…"),
+        ('"GET /account/verify/abc/?x=1 HTTP/1.1" 429', '"GET /account/verify/…?x=1 HTTP/1.1" 429'),
+        ("Too Many Requests: /account/reset/", "Too Many Requests: /account/reset/"),
+        ("Not Found: /account/other/abc/", "Not Found: /account/other/abc/"),
+    ],
+)
+def test_what_is_left_of_an_address(line: str, kept: str) -> None:
+    assert without_letters(line) == kept
 
 
 @pytest.mark.parametrize(
