@@ -261,11 +261,20 @@ def test_an_honest_game_is_played_again_and_equal(run: Run, played: Network) -> 
 def looked_at(monkeypatch: pytest.MonkeyPatch, again: Replayed, *views: MatchView) -> replays.Look:
     """The look at a game whose replay is ``again``; with ``views`` said of it and of the replay."""
     game = Game.objects.select_related("job", "run").order_by("pk")[0]
-    monkeypatch.setattr(replays, "play_again", lambda game, folder, seed: again)
+    monkeypatch.setattr(replays, "play_again", lambda game, folder, use_fp16, seed: again)
     if views:
         said = iter(views)
         monkeypatch.setattr(replays, "match_view", lambda *arguments: next(said))
     return game_look(game, Networks(), np.random.default_rng(0))
+
+
+def test_a_game_in_the_other_precision_is_equal_too(played: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    game = Game.objects.select_related("job", "run").order_by("pk")[0]
+    codes = {Precision.FLOAT32: 3, Precision.SIXTEEN_BIT: 0}
+    monkeypatch.setattr(
+        replays, "play_again", lambda game, folder, use_fp16, seed: Replayed(codes[use_fp16], str(use_fp16), b"")
+    )
+    assert game_look(game, Networks(), np.random.default_rng(0)) == (ReplayOutcome.EQUAL, "true")
 
 
 def test_a_replay_with_other_roundings_is_held_against_the_networks(
