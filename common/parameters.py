@@ -94,7 +94,9 @@ class MatchConfig:
     def to_text(self) -> str:
         """The effective text; keys in which the bots differ are written with each bot's index."""
         values = [written(bot) for bot in self.bots]
-        searches = {name: text for name, text in values[0].items() if all(other.get(name) == text for other in values[1:])}
+        searches = {
+            name: text for name, text in values[0].items() if all(other.get(name) == text for other in values[1:])
+        }
         for index, bot in enumerate(values):
             searches |= {f"{name}{index}": text for name, text in bot.items() if name not in searches}
         return config_text.write(searches) + "\n" + _text_of(self.init, self.match)
