@@ -31,6 +31,7 @@ from client.contribute.warmup import ensure_compiled
 from common.files import LockedError, lock
 from deploy.installation import (
     CONTRIBUTOR,
+    KNOWN_PLAYERS,
     LOG_FOLDER,
     MAINTAINER,
     ROOT,
@@ -61,8 +62,7 @@ PLAN: Final = RunPlan(
     RUN_NAME,
     (
         *("--defaults", "7x7", "--data-board-len", "7", "--architecture", "b2c32-bn", "--lease-seconds", "120"),
-        # Its one client is this machine's own.
-        *("--watch-games", "0", "--no-quarantines", "--no-prove-texts", "--gate-replays", "0"),
+        *KNOWN_PLAYERS,
         *("--training-settings", str(ROOT / "deploy" / "demo_training.json")),
     ),
 )

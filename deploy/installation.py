@@ -35,6 +35,8 @@ CLIENT_NICENESS: Final = 5
 QUEUES: Final = ("audit", "ratings", "recheck")
 """Of which each has a worker of its own; the trainer has that of the training."""
 TRAINER_STOP_S: Final = 90.0
+KNOWN_PLAYERS: Final = ("--watch-games", "0", "--no-quarantines", "--no-prove-texts", "--gate-replays", "0")
+"""Options of a run whose clients are one's own: nobody has to be looked at first."""
 LOG_FOLDER: Final = "logs"
 SECRETS_FILE: Final = "secrets.json"
 _BYTES: Final = {"secret_key": 50, "contributor": 12, "maintainer": 12}

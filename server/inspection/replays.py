@@ -18,10 +18,11 @@ from django.db import InterfaceError, OperationalError
 from common import wire
 from common.arguments import MAX_SEED
 from common.go.points import BLACK, WHITE
+from common.precision import Precision
 from common.sgf import read
 from common.sgf_record import GameRecord
 from server.games.models import Game, ReplayOutcome
-from server.games.replaying import EQUAL, play_again
+from server.games.replaying import DIFFERENT, EQUAL, Replayed, play_again
 from server.games.replays import MAX_TRIES, is_confirmed, replay_claim, replay_done, replays_draw
 from server.gates.selectors import gates_to_confirm
 from server.gates.services import gate_confirm
@@ -34,6 +35,8 @@ logger = logging.getLogger(__name__)
 
 TURNS: Final = 32
 """Of a game, that are held against its networks."""
+PRECISIONS: Final = (Precision.FLOAT32, Precision.SIXTEEN_BIT)
+"""A game of a processor was played in one or the other."""
 Look = tuple[ReplayOutcome, str]
 
 
@@ -63,8 +66,10 @@ def replays_run(networks: Networks) -> bool:
 def game_look(game: Game, networks: Networks, random: np.random.Generator) -> Look:
     """What a further look at a match game comes to; ``game`` has its run, networks and job loaded."""
     has_seed = game.job.seed is not None and game.job_number is not None
-    with tempfile.TemporaryDirectory(prefix="tengen-replay-") as folder:
-        again = play_again(game, Path(folder), seed=None if has_seed else int(random.integers(MAX_SEED)))
+    again = _played(game, PRECISIONS[0], None if has_seed else int(random.integers(MAX_SEED)))
+    if has_seed and again.code == DIFFERENT:
+        other = _played(game, PRECISIONS[1], None)
+        again = other if other.code == EQUAL else again
     if has_seed and again.code == EQUAL:
         return ReplayOutcome.EQUAL, again.text
     record = read(load(game.sgf_file), max_bytes=wire.MAX_SGF_BYTES)
@@ -89,6 +94,11 @@ def game_look(game: Game, networks: Networks, random: np.random.Generator) -> Lo
     else:  # without a game of ours nobody knows how well such networks hold to what they say
         outcome = ReplayOutcome.UNKNOWN if own_view is None else ReplayOutcome.DIFFERENT
     return outcome, "; ".join(found)
+
+
+def _played(game: Game, precision: Precision, seed: int | None) -> Replayed:
+    with tempfile.TemporaryDirectory(prefix="tengen-replay-") as folder:
+        return play_again(game, Path(folder), use_fp16=precision, seed=seed)
 
 
 def _view(game: Game, record: GameRecord, networks: Networks, random: np.random.Generator) -> MatchView:

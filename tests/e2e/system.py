@@ -15,7 +15,7 @@ import pytest
 
 from common.config_text import overlay
 from common.parameters import default_text
-from deploy.installation import Installation, RunPlan
+from deploy.installation import KNOWN_PLAYERS, Installation, RunPlan
 from deploy.processes import Child, tail
 
 PATIENCE_S = 600.0
@@ -126,7 +126,8 @@ def running_system(
             path = folder / f"{kind}.cfg"
             path.write_text(overlay(default_text(kind, texts), changes))
             files += [f"--{kind}-config", str(path)]
-        system = System(folder, RunPlan(name, (*arguments, *files)), patience_s=patience_s, make=make, durable=durable)
+        plan = RunPlan(name, (*KNOWN_PLAYERS, *arguments, *files))
+        system = System(folder, plan, patience_s=patience_s, make=make, durable=durable)
         try:
             yield system
         finally:

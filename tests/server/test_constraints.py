@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from server.accounts.models import Contributor
-from server.games.models import Exclusion, Game, GameBlock, GameState, MatchScore, UploadDay
+from server.games.models import Exclusion, Game, GameBlock, GameState, MatchScore, Replay, UploadDay
 from server.gates.models import Gate
 from server.jobs.models import Job, WantedMatch
 from server.networks.models import Network
@@ -56,6 +56,7 @@ BREAKS: dict[str, dict[str, Any]] = {
     "gate_state": {"state": "unknown", "decided_at": timezone.now()},
     "gate_points": {"half_points": 1},
     "gate_decided_at": {"state": "passed"},
+    "gate_sample": {"sample_since": timezone.now()},
     "job_kind": {"kind": "tea"},
     "job_state": {"state": "tea"},
     "job_games": {"games": 0},
@@ -76,6 +77,7 @@ BREAKS: dict[str, dict[str, Any]] = {
     "score_points": {"black_half_points": 1},
     "exclusion_kind": {"name": "a machine"},
     "exclusion_reason": {"reason": ""},
+    "replay_outcome": {"outcome": "equal"},
 }
 ELSEWHERE = {
     "network_name_any_case", "gate_two_networks", "gate_one_open_per_candidate",
@@ -104,6 +106,7 @@ def world(client: Client, anna: Contributor, run: Run, tmp_path: Path) -> dict[s
         "block": GameBlock.objects.create(kind="training", block=0, games=1),
         "exclusion": Exclusion.objects.create(kind="user", contributor=anna, reason="for a test"),
         "standing": standing,
+        "replay": Replay.objects.create(game=Game.objects.get()),
         "decision": Decision.objects.create(standing=standing, trust=Trust.TRUSTED, reason="a test"),
     }
 

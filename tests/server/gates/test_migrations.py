@@ -88,7 +88,7 @@ def test_a_gate_that_is_open_goes_on_after_the_migration(
 
     call_command("migrate", verbosity=0)
     assert rows("gates_gate") == now
-    assert guards("gates_gate") == held
+    assert held <= guards("gates_gate"), "later migrations may add to them"
     assert Permission.objects.get(codename="change_gate") == permission
     assert ContentType.objects.get(pk=permission.content_type_id).app_label == "gates"
     assert Gate.objects.get(candidate=decided).state == GateState.FAILED

@@ -45,6 +45,7 @@ from server.jobs.models import Job
 from server.networks.models import Network, NetworkState
 from server.networks.services import ModelFile, NewNetwork
 from server.runs.models import Run
+from server.storage import load
 from server.trust.models import Alarm, Standing, Trust
 from tests import FIXTURES
 from tests.client.games.games import match_text, play
@@ -261,18 +262,27 @@ def test_an_honest_game_is_played_again_and_equal(run: Run, played: Network) -> 
 def looked_at(monkeypatch: pytest.MonkeyPatch, again: Replayed, *views: MatchView) -> replays.Look:
     """The look at a game whose replay is ``again``; with ``views`` said of it and of the replay."""
     game = Game.objects.select_related("job", "run").order_by("pk")[0]
-    monkeypatch.setattr(replays, "play_again", lambda game, folder, seed: again)
+    monkeypatch.setattr(replays, "play_again", lambda game, folder, use_fp16, seed: again)
     if views:
         said = iter(views)
         monkeypatch.setattr(replays, "match_view", lambda *arguments: next(said))
     return game_look(game, Networks(), np.random.default_rng(0))
 
 
+def test_a_game_in_the_other_precision_is_equal_too(played: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    game = Game.objects.select_related("job", "run").order_by("pk")[0]
+    codes = {Precision.FLOAT32: 3, Precision.SIXTEEN_BIT: 0}
+    monkeypatch.setattr(
+        replays, "play_again", lambda game, folder, use_fp16, seed: Replayed(codes[use_fp16], str(use_fp16), b"")
+    )
+    assert game_look(game, Networks(), np.random.default_rng(0)) == (ReplayOutcome.EQUAL, "true")
+
+
 def test_a_replay_with_other_roundings_is_held_against_the_networks(
     run: Run, played: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a client on another device would have played it: from the same seed, but not equal."""
-    stored = replays.load(Game.objects.order_by("pk")[0].sgf_file)
+    stored = load(Game.objects.order_by("pk")[0].sgf_file)
     outcome, text = looked_at(monkeypatch, Replayed(3, "move 3: stored aa, played again bb", stored))
     assert outcome == ReplayOutcome.CONSISTENT, text
     assert text.startswith("move 3: stored aa")
@@ -297,7 +307,7 @@ WILD = MatchView(20, 0.01, 1.5)
 def test_what_the_networks_say_of_a_game_of_ours_is_the_measure(
     played: Network, monkeypatch: pytest.MonkeyPatch, view: MatchView, own: MatchView, outcome: ReplayOutcome
 ) -> None:
-    stored = replays.load(Game.objects.order_by("pk")[0].sgf_file)
+    stored = load(Game.objects.order_by("pk")[0].sgf_file)
     assert looked_at(monkeypatch, Replayed(3, "move 1: another", stored), view, own)[0] == outcome
 
 
@@ -309,7 +319,7 @@ def test_without_a_game_of_ours_nobody_is_accused(played: Network, monkeypatch: 
 def test_values_that_no_rounding_makes_are_not_the_games(
     run: Run, played: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored = replays.load(Game.objects.order_by("pk")[0].sgf_file).decode()
+    stored = load(Game.objects.order_by("pk")[0].sgf_file).decode()
     values = [move.values for move in read(stored).moves if move.values is not None]
     text = stored
     for value in values:

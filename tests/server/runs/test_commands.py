@@ -75,8 +75,8 @@ def test_settings_are_changed_and_told(run: Run, tmp_path: Path) -> None:
     assert "maxVisits = 77" in run.selfplay_config
     assert len(run.selfplay_config.splitlines()) >= len(was.splitlines()), "the rest is as it was"
     set_run("--allowed-users", "none", "--opens-at", "none", "--no-quarantines")
-    run.refresh_from_db()
-    assert (run.allowed_users, run.opens_at, run.quarantines) == ("", None, False)
+    emptied = Run.objects.get()
+    assert (emptied.allowed_users, emptied.opens_at, emptied.quarantines) == ("", None, False)
 
 
 def test_another_network_is_made_current(run: Run, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from io import StringIO
 from typing import Any
 
@@ -132,17 +133,17 @@ def check(run: Run, restored: set[int]) -> None:
 
 def exclusion_of(chance: random.Random) -> Exclusion:
     kind = chance.choice(list(ExclusionKind))
-    start = timezone.now() - chance.random() * timezone.timedelta(days=30)
-    what: Mapping[str, Any] = {
+    start = timezone.now() - chance.random() * timedelta(days=30)
+    known: dict[ExclusionKind, dict[str, Any]] = {
         ExclusionKind.CONTRIBUTOR: {"contributor": chance.choice(list(Contributor.objects.order_by("pk")))},
         ExclusionKind.NETWORK: {
-            "network": chance.choice(list(Network.objects.exclude(pk=Run.objects.get().current_network_id)))
+            "network": chance.choice(list(Network.objects.exclude(pk__in=Run.objects.values("current_network"))))
         },
         ExclusionKind.MACHINE: {"name": "A"},
         ExclusionKind.BUILD: {"name": BUILD},
-        ExclusionKind.WINDOW: {"since": start, "until": start + timezone.timedelta(days=3)},
-    }[kind]
-    return Exclusion(kind=kind, reason="for a test", **what)
+        ExclusionKind.WINDOW: {"since": start, "until": start + timedelta(days=3)},
+    }
+    return Exclusion(kind=kind, reason="for a test", **known[kind])
 
 
 def steps(run: Run, chance: random.Random, restored: set[int]) -> Mapping[str, Callable[[], object]]:
@@ -163,6 +164,10 @@ def steps(run: Run, chance: random.Random, restored: set[int]) -> Mapping[str, C
     def audit_again() -> None:
         games_requeue(games_in_range(run, chance.choice([GameState.REFUSED, GameState.COUNTED])))
 
+    def look_at_rows() -> None:
+        for key in few:
+            figures_add(key, {"misfits": chance.random()})
+
     return {
         "exclude": lambda: exclusion_make(exclusion_of(chance)),
         "lift": lift,
@@ -172,7 +177,7 @@ def steps(run: Run, chance: random.Random, restored: set[int]) -> Mapping[str, C
         "refuse": lambda: games_refuse(few, FAULT),
         "restore": restore,
         "audit again": audit_again,
-        "look at rows": lambda: [figures_add(key, {"misfits": chance.random()}) for key in few],
+        "look at rows": look_at_rows,
         "rebuild": lambda: (counters_rebuild(), tallies_rebuild()),
     }
 

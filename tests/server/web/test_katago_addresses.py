@@ -38,7 +38,7 @@ pytestmark = pytest.mark.django_db
 def test_an_address_leads_to_the_page(
     client: Client, run: Run, anna: Contributor, settings: Settings, address: str, page: str
 ) -> None:
-    settings.SIGN_UP = True
+    settings.SIGN_UP = settings.HAS_EMAIL = True
     answer = client.get(address)
     assert (answer.status_code, answer.headers["Location"]) == (302, page)
     assert client.get(page, follow=True).status_code == 200
