@@ -197,13 +197,18 @@ def form_schema(form: type[FormMessage], *files: str) -> dict[str, Any]:
     return schema
 
 
+_BOUNDS: Final = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
+"""Of numbers that pydantic reads by functions of ours, it tells the bounds by its own names."""
+
+
 def _resolved(part: Any, definitions: dict[str, Any]) -> Any:
-    """A part of a schema in which every reference is replaced by what it means."""
+    """A part of a schema in which every reference is replaced by what it means, and bounds have JSON schema's names."""
     if isinstance(part, list):
         return [_resolved(each, definitions) for each in part]
     if not isinstance(part, dict):
         return part
-    here = {key: _resolved(value, definitions) for key, value in part.items() if key != "$ref"}
+    told = {_BOUNDS.get(key, key) if isinstance(value, (int, float)) else key: value for key, value in part.items()}
+    here = {key: _resolved(value, definitions) for key, value in told.items() if key != "$ref"}
     meant = definitions.get(str(part.get("$ref", "")).rpartition("/")[2])
     return here | _resolved(meant, definitions) if meant else here
 

@@ -30,3 +30,8 @@ def test_the_description_is_valid_and_complete(client: Client) -> None:
     assert set(form["properties"]) == fields
     assert {"sgf_file", "training_data_file", "kg_game_uid"} <= set(form["required"])
     assert "job_id" not in form["required"]
+    assert form["properties"]["board_size_x"] | {"minimum": 2, "maximum": 19} == form["properties"]["board_size_x"]
+    task_form = schema["paths"][wire.PATH_TASKS]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
+    (room, _) = task_form["properties"]["room"]["anyOf"]
+    assert (room["minimum"], room["maximum"]) == (1, 1_000_000)
+    assert not {"ge", "le"} & {key for field in form["properties"].values() for key in field}

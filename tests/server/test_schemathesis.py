@@ -29,7 +29,7 @@ from tests.server.factories import login, make_contributor
 pytestmark = pytest.mark.django_db
 
 FEW: Final = 3
-MANY: Final = 60
+MANY: Final = 25
 LEAST_OPERATIONS: Final = 18
 _OF_REQUEST: Final = ("method", "url", "headers", "data", "json", "params", "files")
 
