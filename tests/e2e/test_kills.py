@@ -85,8 +85,8 @@ def system() -> Iterator[System]:
 def games() -> list[RecordedGame]:
     """Some games of self-play, and some of matches."""
     found: list[RecordedGame] = []
-    games_play(10 * KILLS + 200, LENGTH, 1, found.append)
-    games_play(60, LENGTH, 2, found.append, kind="gating")
+    games_play(4 * KILLS + 100, LENGTH, 1, found.append)
+    games_play(40, LENGTH, 2, found.append, kind="gating")
     return found
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import gevent
+import gevent  # type: ignore[import-untyped]
 from locust import FastHttpUser, task
 
 from common import wire
@@ -91,9 +91,7 @@ class Volunteer(FastHttpUser):
         game = next(_GAMES)
         form: dict[str, Any] = game.form(self.job, self.number)
         self.number += 1
-        body, kind = _multipart(
-            form, {"sgf_file": game.record(self.job, form["kg_game_uid"]), "training_data_file": game.rows}
-        )
+        body, kind = _multipart(form, {"sgf_file": game.record(self.job), "training_data_file": game.rows})
         headers = self.headers | {"Content-Type": kind}
         while True:
             with self.client.post(
