@@ -119,11 +119,11 @@ class Crowd:
     def _play(
         self, session: requests.Session, task: dict[str, Any], selfplay: list[RecordedGame], drawn: random.Random
     ) -> None:
-        matches = (next(self._matches) for _ in range(task["games"]))
+        matches = (next(self._matches).renamed() for _ in range(task["games"]))
         for number, game in enumerate(selfplay if task["kind"] == "selfplay" else matches):
             form = game.form(task, number)
             parts: dict[str, tuple[object, ...]] = {name: (None, value) for name, value in form.items()}
-            parts["sgf_file"] = ("game.sgf", game.record(task, form["kg_game_uid"]), wire.SGF_CONTENT_TYPE)
+            parts["sgf_file"] = ("game.sgf", game.record(task), wire.SGF_CONTENT_TYPE)
             if game.rows:
                 parts["training_data_file"] = ("game.npz", game.rows, wire.NPZ_CONTENT_TYPE)
             path = wire.PATH_TRAINING_GAMES if game.rows else wire.PATH_RATING_GAMES

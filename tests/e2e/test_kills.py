@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import os
@@ -17,7 +18,7 @@ import pytest
 
 from deploy.processes import Child
 from tests.benchmarks.load.recorded import RUN, RecordedGame, changes, games_play
-from tests.e2e.kills import Crowd
+from tests.e2e.kills import Crowd, Told
 from tests.e2e.services import ComposedInstallation, missing_programs
 from tests.e2e.system import System, running_system
 
@@ -85,8 +86,8 @@ def system() -> Iterator[System]:
 def games() -> list[RecordedGame]:
     """Some games of self-play, and some of matches."""
     found: list[RecordedGame] = []
-    games_play(10 * KILLS + 200, LENGTH, 1, found.append)
-    games_play(60, LENGTH, 2, found.append, kind="gating")
+    games_play(4 * KILLS + 100, LENGTH, 1, found.append)
+    games_play(40, LENGTH, 2, found.append, kind="gating")
     return found
 
 
@@ -117,6 +118,10 @@ def kill(system: System, name: str) -> None:
         system.children[name] = Child(system.children[name].program, system.installation.logs, os.environ)
 
 
+def _has_come(told: Told, games: int) -> bool:
+    return len(told.acknowledged) >= games or bool(told.faults)
+
+
 def test_nothing_is_lost_or_doubled(system: System, games: list[RecordedGame]) -> None:
     installation = system.installation
     headers = json.loads(installation.manage("shell", "-v", "0", "-c", _ACCOUNTS).splitlines()[-1])
@@ -129,7 +134,7 @@ def test_nothing_is_lost_or_doubled(system: System, games: list[RecordedGame]) -
             if number % 4 == 0:
                 installation.manage("shell", "-v", "0", "-c", _CANDIDATE.format(number=number))
             enough = len(told.acknowledged) + GAMES_BETWEEN
-            system.wait_until(lambda enough=enough: len(told.acknowledged) >= enough or bool(told.faults), "games")
+            system.wait_until(functools.partial(_has_come, told, enough), "games")
             assert told.faults == []
             kill(system, name)
         # The leases of what clients have forgotten end, and what a gate misses is given to others.

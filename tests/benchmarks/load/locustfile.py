@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import gevent
+import gevent  # type: ignore[import-untyped]
 from locust import FastHttpUser, task
 
 from common import wire
@@ -91,9 +91,7 @@ class Volunteer(FastHttpUser):
         game = next(_GAMES)
         form: dict[str, Any] = game.form(self.job, self.number)
         self.number += 1
-        body, kind = _multipart(
-            form, {"sgf_file": game.record(self.job, form["kg_game_uid"]), "training_data_file": game.rows}
-        )
+        body, kind = _multipart(form, {"sgf_file": game.record(self.job), "training_data_file": game.rows})
         headers = self.headers | {"Content-Type": kind}
         while True:
             with self.client.post(
@@ -146,8 +144,8 @@ class Guesser(_Stranger):
         self.client.post(wire.PATH_TASKS, data={}, headers=headers, name="passwords, guessed")
 
 
-def _multipart(fields: dict[str, str], files: dict[str, bytes]) -> tuple[bytes, str]:
-    """The body of a form, and its content type."""
+def _multipart(fields: dict[str, str], files: dict[str, bytes]) -> tuple[Any, str]:
+    """The body of a form, which is bytes (locust takes them, its types do not say so), and its content type."""
     mark = secrets.token_hex(16)
     parts = []
     for name, value in fields.items():

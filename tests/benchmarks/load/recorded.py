@@ -56,14 +56,13 @@ class RecordedGame:
     """Empty for a match game."""
 
     def form(self, task: dict[str, Any], number: int) -> dict[str, str]:
-        """The form's fields of this game as number ``number`` of a job of its kind, with a new uid."""
+        """The form's fields of this game as number ``number`` of a job of its kind."""
         networks = _networks_of(task)
         colours = ("black_network", "white_network")
         return (
             self.fields
             | {colour: networks[self.fields[colour].rstrip("/").rpartition("/")[2]]["url"] for colour in colours}
             | {
-                "kg_game_uid": secrets.token_hex(16).upper(),
                 "run": task["run"]["url"],
                 "job_id": task["job_id"],
                 "job_token": task["job_token"],
@@ -71,18 +70,24 @@ class RecordedGame:
             }
         )
 
-    def record(self, task: dict[str, Any], uid: str) -> bytes:
-        """The game's record as one of a job, with the uid that the form told."""
-        record = self.sgf.replace(self.fields["kg_game_uid"].encode(), uid.encode())
+    def record(self, task: dict[str, Any]) -> bytes:
+        """The game's record as one of a job."""
+        record = self.sgf
         for name, network in _networks_of(task).items():
             record = record.replace(f"[{name}]".encode(), f"[{network['name']}]".encode())
         return record
+
+    def renamed(self) -> RecordedGame:
+        """The game with a new uid, which a match game's record tells; rows tell it too, and an audit looks at that."""
+        uid, new = self.fields["kg_game_uid"], secrets.token_hex(16).upper()
+        fields = self.fields | {"kg_game_uid": new}
+        return replace(self, fields=fields, sgf=self.sgf.replace(uid.encode(), new.encode()))
 
     def other(self, number: int) -> RecordedGame:
         """The same rows with other moves behind the game's end: for measuring uploads only, an audit refuses it."""
         digits = (number // 9**place % 9 for place in range(8))
         moves = b"".join(b";%c[%c%c]" % (b"BW"[place % 2], 97 + digit, 97) for place, digit in enumerate(digits))
-        return replace(self, sgf=self.sgf[: self.sgf.rindex(b")")] + moves + b")")
+        return replace(self.renamed(), sgf=self.sgf[: self.sgf.rindex(b")")] + moves + b")")
 
 
 def _networks_of(task: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +118,8 @@ def games_play(
     from client.games.stream import StreamControl, StreamStats, play_stream
     from nets.evaluation.evaluator import load_evaluator
 
-    task, networks = _task(length, kind), {FIRST: None, OTHER: None}
+    task = _task(length, kind)
+    networks: dict[str, Path | None] = {FIRST: None, OTHER: None}
     orders = (
         order
         for number in itertools.count()

@@ -95,7 +95,7 @@ def test_far_differences_overflow_nothing() -> None:
 
 
 def test_an_uncertain_network_meets_others_of_many_strengths() -> None:
-    assert strength_as_met(np.array((1, 2.0, 0.5, 9), RATED)[()], -1.5, 2.0) == pytest.approx(0.5)
+    assert strength_as_met(np.array([(1, 2.0, 0.5, 9)], RATED)[0], -1.5, 2.0) == pytest.approx(0.5)
 
 
 # ----------------------------------------------------------------------------------------------------------- over HTTP
