@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import psutil  # type: ignore[import-untyped]
@@ -129,7 +130,7 @@ def test_nothing_is_lost_or_doubled(system: System, games: list[RecordedGame]) -
             if number % 4 == 0:
                 installation.manage("shell", "-v", "0", "-c", _CANDIDATE.format(number=number))
             enough = len(told.acknowledged) + GAMES_BETWEEN
-            system.wait_until(lambda enough=enough: len(told.acknowledged) >= enough or bool(told.faults), "games")
+            system.wait_until(partial(told.has, enough), "games")
             assert told.faults == []
             kill(system, name)
         # The leases of what clients have forgotten end, and what a gate misses is given to others.

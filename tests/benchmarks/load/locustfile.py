@@ -144,8 +144,8 @@ class Guesser(_Stranger):
         self.client.post(wire.PATH_TASKS, data={}, headers=headers, name="passwords, guessed")
 
 
-def _multipart(fields: dict[str, str], files: dict[str, bytes]) -> tuple[bytes, str]:
-    """The body of a form, and its content type."""
+def _multipart(fields: dict[str, str], files: dict[str, bytes]) -> tuple[Any, str]:
+    """The body of a form, as bytes, which locust's types do not know; and its content type."""
     mark = secrets.token_hex(16)
     parts = []
     for name, value in fields.items():
