@@ -41,6 +41,10 @@ class Told:
     troubles: int = 0
     """Requests that were not answered, or answered by a server in trouble."""
 
+    def has(self, games: int) -> bool:
+        """Whether so many games are acknowledged, or something is wrong already."""
+        return len(self.acknowledged) >= games or bool(self.faults)
+
 
 class Crowd:
     """Clients that ask and upload, each in a thread of its own, until they are told to stop.

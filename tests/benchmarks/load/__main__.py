@@ -80,6 +80,9 @@ def _measure(told: argparse.Namespace, folder: Path) -> None:
         for child in reversed(children):
             child.stop()
     _print(folder / "load_stats.csv", used, passed)
+    with (folder / "load_failures.csv").open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            print(f"{row['Occurrences']} times: {row['Name']}: {row['Error'][:200]}")
 
 
 def _web(port: int, workers: int) -> Program:

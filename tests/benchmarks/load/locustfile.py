@@ -145,7 +145,7 @@ class Guesser(_Stranger):
 
 
 def _multipart(fields: dict[str, str], files: dict[str, bytes]) -> tuple[Any, str]:
-    """The body of a form, which is bytes (locust takes them, its types do not say so), and its content type."""
+    """The body of a form, as bytes, which locust's types do not know; and its content type."""
     mark = secrets.token_hex(16)
     parts = []
     for name, value in fields.items():
