@@ -15,10 +15,10 @@ import operator
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Max, Min, Q
+from django.db.models import Max, Min, Q, QuerySet
 from django.utils import timezone
 
 from server.accounts.models import Contributor
@@ -26,7 +26,7 @@ from server.errors import InvalidSettings
 from server.games.models import Decided, Exclusion, ExclusionKind, Game, GameState
 from server.games.moving import Refusal, StateChange, games_lock, passed_changes, states_change
 from server.hints import AUDIT, Hint
-from server.networks.models import Network, NetworkState
+from server.networks.models import Network
 from server.runs.models import Run
 
 MODERATE: Final = Hint("server.upkeep.tasks.moderate")
@@ -59,8 +59,8 @@ def exclusion_make(exclusion: Exclusion) -> Exclusion:
     first = min((key for key in found if key is not None), default=None)
     exclusion.looked_at = (first or Game.objects.aggregate(last=Max("pk"))["last"] or 1) - 1
     with transaction.atomic():
+        exclusion.took_away = _take_away(exclusion)
         exclusion.save(force_insert=True)
-        _allow(exclusion, allowed=False)
         transaction.on_commit(MODERATE.send)
     return exclusion
 
@@ -74,9 +74,7 @@ def exclusion_lift(key: int) -> bool:
         exclusion.lifted_at = timezone.now()
         exclusion.is_done = False
         exclusion.save(update_fields=["lifted_at", "is_done"])
-        others = Exclusion.objects.filter(lifted_at=None, kind=exclusion.kind)
-        if not others.filter(contributor=exclusion.contributor_id, network=exclusion.network_id).exists():
-            _allow(exclusion, allowed=True)
+        _give_back(exclusion)
         transaction.on_commit(MODERATE.send)
     return True
 
@@ -126,15 +124,38 @@ def exclusion_check(exclusion: Exclusion) -> None:
         raise InvalidSettings(f"{network.name} plays the self-play games of its run; make another one current first")
 
 
-def _allow(exclusion: Exclusion, *, allowed: bool) -> None:
-    """Let a contributor or a network take part again, or no more."""
-    if exclusion.contributor is not None:
-        Contributor.objects.filter(pk=exclusion.contributor.pk).update(may_contribute=allowed)
-    if exclusion.network is not None:
-        passed = exclusion.network.state in (NetworkState.SEED, NetworkState.ACCEPTED)
-        Network.objects.filter(pk=exclusion.network.pk).update(
-            training_games_enabled=allowed and passed, rating_games_enabled=allowed
-        )
+def _subject(exclusion: Exclusion) -> tuple[QuerySet[Any] | None, tuple[str, ...]]:
+    """The contributor or network that takes no part meanwhile, and the fields that say whether it may."""
+    if exclusion.contributor_id is not None:
+        return Contributor.objects.filter(pk=exclusion.contributor_id), ("may_contribute",)
+    if exclusion.network_id is not None:
+        enabled = ("training_games_enabled", "rating_games_enabled")
+        return Network.objects.filter(pk=exclusion.network_id), enabled
+    return None, ()
+
+
+def _take_away(exclusion: Exclusion) -> list[str]:
+    """Let its contributor or network take part no more; returns what it was allowed before."""
+    found, fields = _subject(exclusion)
+    if found is None:
+        return []
+    subject = found.select_for_update(no_key=True).get()
+    found.update(**dict.fromkeys(fields, False))
+    return [field for field in fields if getattr(subject, field)]
+
+
+def _give_back(exclusion: Exclusion) -> None:
+    """Allow again what it took away, or leave that to another exclusion of the same that still stands."""
+    found, _ = _subject(exclusion)
+    if found is None or not exclusion.took_away:
+        return
+    same = Exclusion.objects.filter(lifted_at=None, contributor=exclusion.contributor_id, network=exclusion.network_id)
+    other = same.select_for_update().order_by("pk").first()
+    if other is None:
+        found.update(**dict.fromkeys(exclusion.took_away, True))
+        return
+    other.took_away = sorted({*other.took_away, *exclusion.took_away})
+    other.save(update_fields=["took_away"])
 
 
 # ------------------------------------------------------------------------------------------------------------- walking

@@ -282,6 +282,11 @@ class Exclusion(models.Model):
     since = models.DateTimeField(null=True, blank=True, help_text="Only games that arrived from then on.")
     until = models.DateTimeField(null=True, blank=True, help_text="Only games that arrived before.")
     reason = models.CharField(max_length=500, help_text="Told to the contributors.")
+    took_away = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Fields of its contributor or network that were true before, and will be once it is lifted.",
+    )
     made_at = models.DateTimeField(auto_now_add=True)
     lifted_at = models.DateTimeField(null=True, blank=True)
     looked_at = models.PositiveBigIntegerField(default=0, help_text="Games with keys up to this have been looked at.")

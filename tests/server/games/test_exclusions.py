@@ -225,6 +225,20 @@ def test_the_disabled_take_no_further_part(big: Run) -> None:
     assert takes_part(contributor, network) == (True, True, True)
 
 
+def test_what_was_off_before_stays_off(big: Run) -> None:
+    """By hand, or by an exclusion that was made before and is lifted last or first."""
+    contributor, network = somebody(), a_network()
+    Contributor.objects.filter(pk=contributor.pk).update(may_contribute=False)
+    Network.objects.filter(pk=network.pk).update(rating_games_enabled=False)
+    for order in ((0, 1), (1, 0)):
+        people = [make(ExclusionKind.CONTRIBUTOR, contributor=contributor) for _ in order]
+        networks = [make(ExclusionKind.NETWORK, network=network) for _ in order]
+        for index in order:
+            exclusion_lift(people[index].pk)
+            exclusion_lift(networks[index].pk)
+        assert takes_part(contributor, network) == (False, True, False)
+
+
 @pytest.mark.parametrize(
     ("kind", "what", "text"),
     [
