@@ -14,6 +14,7 @@ from tests.nets.evaluation import test_canary
 from tests.server import test_accepted_uploads, test_cheaters, test_false_uploads
 from tests.server.accounts import test_account_pages
 from tests.server.games import test_auditing, test_identity, test_replay
+from tests.server.inspection import test_replays
 from tests.server.jobs import test_leases, test_tasks_api
 from tests.server.positions import test_positions
 from tests.server.runs import test_texts
@@ -55,6 +56,11 @@ CHEATS: Final[dict[str, tuple[Test, ...]]] = {
         test_leases.test_katagos_client_gets_no_more_of_a_gate_than_the_share,
     ),
     "Many logins of one person decide a gate": (test_replay.test_a_sample_of_a_gates_games,),
+    "Match games that were never played": (
+        test_replays.test_what_does_not_hold_is_taken_out_and_the_gate_judged_again,
+        test_replays.test_what_the_networks_say_of_a_game_of_ours_is_the_measure,
+        test_replays.test_values_that_no_rounding_makes_are_not_the_games,
+    ),
     "Taking jobs without playing them": (
         test_leases.test_a_login_holds_so_many_games_and_no_more,
         test_leases.test_a_machine_holds_so_many_games_and_no_more,

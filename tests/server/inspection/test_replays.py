@@ -233,7 +233,7 @@ def play_gate(client: Client, anna: Contributor, candidate: Network, games: int)
         each.name: NET if each.name == candidate.name else None for each in (task.black_network, task.white_network)
     }
     job = ClientJob(task, files, games, task.seed, length=7)
-    for game in play(orders_of(job), load=evaluator_loader("cpu", 1)):
+    for game in play(orders_of(job), load=evaluator_loader("cpu", 1, Precision.FLOAT32)):
         assert isinstance(game.order, JobOrder)
         form, parts = upload_parts(game, game.order, NewestNets().url)
         assert upload(client, anna, form, sgf=parts["sgf_file"][1]).status_code == 201
