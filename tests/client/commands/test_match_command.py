@@ -212,6 +212,38 @@ def test_openings_are_read_and_told(tmp_path: Path, capsys: pytest.CaptureFixtur
     ]
 
 
+def test_what_is_guessed_of_openings_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = {
+        "a": "SZ[5]KM[2.5]RU[Chinese];B[aa]",
+        "b": "SZ[5]KM[2.5]RU[house rules]",
+        "c": "SZ[5]",
+        "d": "SZ[5]RU[chinese]KM[3.75]",
+        "e": "SZ[5]",
+    }
+    (tmp_path / "openings").mkdir()
+    for name, body in records.items():
+        (tmp_path / "openings" / f"{name}.sgf").write_text(f"(;GM[1]{body})")
+
+    def said(*words: object) -> list[str]:
+        folder = tmp_path / "openings"
+        match.setup_of(options_of(tmp_path, "--models", "random", "random", "--games", 2, "--openings", folder, *words))
+        lines = capsys.readouterr().out.splitlines()
+        return [line.removeprefix(f"{folder}, ") for line in lines if line.startswith(f"{folder}, ")]
+
+    of_rules = [
+        "2 of 5 games: RU is missing; Tromp-Taylor rules were taken",
+        "1 of 5 games: RU[house rules] is not a known rule set; Tromp-Taylor rules were taken",
+    ]
+    of_komi = [
+        "2 of 5 games: KM is missing; the usual komi of the rules, 7.5, was taken",
+        "1 of 5 games: KM[3.75] was read as 7.5 points",
+    ]
+    assert sorted(said()) == sorted(of_rules + of_komi)
+    assert sorted(said("--komi", "6.5")) == sorted(of_rules)
+    assert sorted(said("--rules", "chinese")) == sorted(of_komi)
+    assert said("--rules", "chinese", "--komi", "6.5") == []
+
+
 def begun(folder: Path, *words: object) -> subprocess.Popen[str]:
     """The command as a process that has finished its first game."""
     (folder / "match.cfg").write_text(TEXT)
