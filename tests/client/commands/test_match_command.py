@@ -15,7 +15,8 @@ import pytest
 
 from client.commands import match
 from client.commands.match_players import entrants_of
-from client.matches.ledger import LedgerError
+from client.commands.match_progress import Progress
+from client.matches.ledger import LedgerError, MatchResult
 from common.sgf import read_all
 
 TEXT = """
@@ -210,6 +211,30 @@ def test_openings_are_read_and_told(tmp_path: Path, capsys: pytest.CaptureFixtur
         (7, 1, 6.5),
         (5, 2, 6.5),
     ]
+
+
+@pytest.mark.parametrize("bots", [2, 3])
+def test_games_that_repeat_others_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], bots: int) -> None:
+    third = ("--override", "maxVisits2=3") if bots == 3 else ()
+    options = options_of(tmp_path, "--models", *["random"] * bots, "--games", 9, *third)
+    progress = Progress.of(match.setup_of(options), None)
+
+    def add(number: int, moves: str, root: str = "SZ[5]KM[4.5]RU[Chinese]", result: str = "B+1.5") -> None:
+        sgf = f"(;GM[1]FF[4]{root}PB[{number}]PW[b]RE[{result}]{moves})"
+        progress.add(MatchResult(number, number % 2 == 0, 1.0, result, 2, (1.0, 1.0), sgf))
+
+    add(0, ";B[cc];W[dd]")
+    add(1, ";B[cc];W[dd]", root="SZ[6]KM[4.5]RU[Chinese]")
+    add(2, ";B[cc];W[dd]", root="SZ[5]KM[5.5]RU[Chinese]")
+    add(3, ";B[cc];W[dd]", root="SZ[5]KM[4.5]RU[Chinese]AB[aa]")
+    add(4, ";B[cc];W[dc]")
+    progress.report()
+    assert "move by move" not in capsys.readouterr().out
+    add(5, ";B[cc]C[0.55 0.45 0.00 1.1 v=24];W[dd]", result="W+R")
+    add(6, ";B[cc];W[dd]")
+    progress.report()
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("2 games repeat another one move by move, and the errors above are too small: give --open")
 
 
 def test_what_is_guessed_of_openings_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
