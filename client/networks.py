@@ -43,8 +43,12 @@ def network_of(model: str) -> Network:
     path = Path(model)
     if not path.is_file():
         raise FileNotFoundError(f"there is no network file {model}; give a .bin.gz file, or the word {RANDOM_MODEL}")
-    name = os.fsencode(path.name).decode("utf-8", "replace")  # it goes into records, where it must be text
-    return Network(name.removesuffix(".gz").removesuffix(".bin"), path)
+    return Network(name_of_file(path).removesuffix(".gz").removesuffix(".bin"), path)
+
+
+def name_of_file(path: Path) -> str:
+    """The name of a file as text, which records and folders of games need, whatever its bytes are."""
+    return os.fsencode(path.name).decode("utf-8", "replace")
 
 
 def evaluator_loader(device: str, threads: int, precision: Precision | None = None) -> Loader:

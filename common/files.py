@@ -52,13 +52,24 @@ def written_whole(path: Path, *, beside: Path | None = None, durable: bool = Tru
 
 def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Write ``data`` to ``path``, whole or not at all; see `written_whole`."""
-    with written_whole(path, durable=durable) as temporary:
+    with named(path), written_whole(path, durable=durable) as temporary:
         temporary.write_bytes(data)
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Errors of writing and syncing name the file, as those of opening do: which disk is full is what people need."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
 
 
 def write_synced(path: Path, data: bytes) -> None:
     """Write ``data`` to ``path``; on the disk when this returns, perhaps half of it if the process is killed before."""
-    with path.open("wb") as file:
+    with named(path), path.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

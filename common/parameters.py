@@ -56,6 +56,7 @@ __all__ = [
     "completed",
     "default_text",
     "engine_entries",
+    "ignored",
     "keys_of",
     "parse_bots",
     "parse_match",
@@ -311,20 +312,37 @@ def completed(kind: TextKind, text: str, base: str | None = None, num_bots: int 
             told with its line in ``text``.
     """
     base = base if base is not None else base_text(kind)
-    reader = _Reader(config_text.parse(text))
-    searches = [reader.read(SearchParameters, bot=bot) for bot in range(1 if kind == "selfplay" else num_bots)]
-    others = (GameInitParameters, SelfplayParameters if kind == "selfplay" else MatchParameters)
-    for group in others:
-        reader.read(group)
+    reader = _reader_of(kind, text, num_bots)
     if not any(problem.endswith(IS_MISSING) for problem in reader.problems):
         return text, 0
-    reader.check_bots(most=len(searches))
+    reader.check_bots(most=1 if kind == "selfplay" else num_bots)
     reader.check_playable(PLAYABLE, given_only=True)
     reader.problems = [problem for problem in reader.problems if not problem.endswith(IS_MISSING)]
     reader.finish(refuse_unknown=True)
     displaced = {other for key in reader.entries for other in _DISPLACED.get(key, ())}
     whole = config_text.overlay(base, text, without=displaced)
     return whole, len(config_text.parse(whole)) - len(reader.entries)
+
+
+def ignored(kind: TextKind, text: str, num_bots: int = 2) -> tuple[str, ...]:
+    """A sentence for each key of a text that means nothing in it, with its line: perhaps a misspelt one.
+
+    Arguments as of `completed`, which refuses them in a text that is not whole.
+
+    Raises:
+        ConfigError: ``text`` is malformed.
+    """
+    return _reader_of(kind, text, num_bots).warnings()
+
+
+def _reader_of(kind: TextKind, text: str, num_bots: int) -> _Reader:
+    """What has read all that a text of that kind may say."""
+    reader = _Reader(config_text.parse(text))
+    for bot in range(1 if kind == "selfplay" else num_bots):
+        reader.read(SearchParameters, bot=bot)
+    reader.read(GameInitParameters)
+    reader.read(SelfplayParameters if kind == "selfplay" else MatchParameters)
+    return reader
 
 
 _DISPLACED: Final[Mapping[str, tuple[str, ...]]] = {

@@ -1,7 +1,8 @@
-"""The end of a command whose output nobody takes any more, as in ``… | head -1``. Knows no command."""
+"""The output of a command: what becomes of lines that its encoding or its reader does not take. Knows no command."""
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import sys
@@ -12,10 +13,13 @@ EXIT_UNREAD: Final = 1
 
 
 def ends_with_its_reader(run: Callable[[], int]) -> int:
-    """What ``run`` returns; without a word `EXIT_UNREAD` once whoever reads what it says has gone.
+    """What ``run`` returns; without a word `EXIT_UNREAD` once whoever reads what it says has gone, as in ``… | head``.
 
-    If the output cannot be written for another reason, such as a full disk, that is a line.
+    Letters that the output's encoding lacks are escaped, as Python does it on stderr. If the output cannot be written
+    for another reason, such as a full disk, that is a line.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             return run()

@@ -14,7 +14,7 @@ from client.games.table import GAMES_CACHE
 from client.search.cache import CacheForm, CacheSettings
 from common.arguments import games_at_once, whole
 from common.config_text import ConfigError
-from common.parameters import TextKind, completed
+from common.parameters import TextKind, completed, ignored
 from common.precision import Precision
 from common.text_files import read_text
 
@@ -59,7 +59,7 @@ def cache_settings(options: argparse.Namespace) -> CacheSettings:
 def config_of(path: Path, kind: TextKind, num_bots: int = 2) -> str:
     """The whole configuration that the file of ``--config`` means; a line says so if it gives only changes.
 
-    A match may be one of ``num_bots`` bots.
+    So does one for each key that means nothing. A match may be one of ``num_bots`` bots.
 
     Raises:
         ConfigError: with the file's name.
@@ -68,6 +68,9 @@ def config_of(path: Path, kind: TextKind, num_bots: int = 2) -> str:
     given = read_text(path)
     with explained(path):
         text, from_base = completed(kind, given, num_bots=num_bots)
+        warnings = ignored(kind, given, num_bots)
+    for warning in warnings:
+        say(f"{path}: {warning}")
     if from_base:
         say(f"{path} gives what differs from {kind}.cfg, which comes with Tengen: {from_base} values are taken from it")
     return text

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from client.commands.local import add_cache, add_streams, cache_settings, explained
+from client.commands.local import add_cache, add_streams, cache_settings, explained, say
 from client.commands.match_players import entrants_of
 from client.commands.match_progress import Progress
 from client.devices import DeviceError, Stream, gpu_count, plan_streams
@@ -33,10 +33,13 @@ from common.config_text import ConfigError
 from common.files import LockedError, lock, sum_of
 from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.go.rules import MAX_KOMI, Rules, Scoring
+from common.go.start import GameStart
 from common.parameters import MatchConfig, SearchParameters, parse_match
 from common.precision import Precision
 from common.text_files import TextError
 
+MOST_GUESSES: Final = 5
+"""Of openings, that are told one by one."""
 TREE_MEMORY: Final = 2e9
 """Bytes for the trees of a player in a process."""
 
@@ -219,15 +222,15 @@ def setup_of(options: argparse.Namespace) -> MatchSetup:
     """
     entrants = entrants_of(options)
     with explained(options.config or Path(f"{MATCH.text}.cfg")):
-        config = parse_match(entrants.text, overrides=",".join(options.override), num_bots=entrants.count)
-        _check_beginnings(config)
+        config = parse_match(entrants.text, num_bots=entrants.count)
+        _check_beginnings(config, options)
     networks = entrants.networks
     if len(options.use_fp16) > len(networks):
         raise ValueError("--use-fp16 takes one word for each network of --models")
     given_precisions = [*options.use_fp16, *options.use_fp16[-1:] * (len(networks) - len(options.use_fp16))]
     _check_differences(list(zip(networks, config.bots, given_precisions, strict=False)))
     given = Given(options.size, options.rules, options.komi)
-    records = read_openings(options.openings, options.opening_length, given) if options.openings else ()
+    records = _records(options, given)
     openings = Openings(config, given, records, options.seed)
     if options.program:
         _check_rules(openings, config)
@@ -247,6 +250,18 @@ def setup_of(options: argparse.Namespace) -> MatchSetup:
     )
 
 
+def _records(options: argparse.Namespace, given: Given) -> tuple[GameStart, ...]:
+    """The beginnings in ``--openings``, if there are any; what had to be guessed of them is said."""
+    if options.openings is None:
+        return ()
+    found = read_openings(options.openings, options.opening_length, given)
+    for guess in found.guesses[:MOST_GUESSES]:
+        say(f"{options.openings}, {guess}")
+    if len(found.guesses) > MOST_GUESSES:
+        say(f"{options.openings}: and {len(found.guesses) - MOST_GUESSES} more of the kind")
+    return found.starts
+
+
 def _check_differences(players: Sequence[tuple[Network, SearchParameters, Precision]]) -> None:
     """Refuse two networks that are one, computed alike and set alike."""
     for number, player in enumerate(players):
@@ -255,13 +270,17 @@ def _check_differences(players: Sequence[tuple[Network, SearchParameters, Precis
             raise ValueError(f"{who} are alike: give two networks, or settings that differ, as in maxVisits1 = 200")
 
 
-def _check_beginnings(config: MatchConfig) -> None:
-    """Refuse what a text says of beginnings, and of the searchers' komi, that games of this command do not have."""
+def _check_beginnings(config: MatchConfig, options: argparse.Namespace) -> None:
+    """Refuse what a text says of beginnings, and of the searchers' komi, that games of this command do not have.
+
+    What an option says instead is none of it.
+    """
     init, match = config.init, config.match
+    has_komi = options.komi is not None or options.openings is not None
     for key, is_wanted, instead in (
-        ("komiAuto", init.komi_auto, "give komiMean, or --komi"),
-        ("handicapProb", init.handicap_prob > 0, "give records with stones by --openings"),
-        ("initGamesWithPolicy", match.init_games_with_policy, "give --policy-moves"),
+        ("komiAuto", init.komi_auto and not has_komi, "give komiMean, or --komi"),
+        ("handicapProb", init.handicap_prob > 0 and options.openings is None, "give records with stones by --openings"),
+        ("initGamesWithPolicy", match.init_games_with_policy and not options.policy_moves, "give --policy-moves"),
         ("dynamicSelfKomiBonusMin, dynamicSelfKomiBonusMax", match.has_dynamic_self_komi, "leave them out"),
     ):
         if is_wanted:

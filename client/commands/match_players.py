@@ -10,7 +10,9 @@ from client.commands.local import config_of, explained
 from client.games.kinds import MATCH
 from client.matches.schedule import Schedule, schedule_of
 from client.networks import Network, network_of
-from common.parameters import BotParameters, PairingParameters, base_text, parse_bots
+from common import config_text
+from common.config_text import ConfigError
+from common.parameters import BotParameters, PairingParameters, base_text, completed, parse_bots
 from common.text_files import read_text
 
 
@@ -37,7 +39,8 @@ def entrants_of(options: argparse.Namespace) -> Entrants:
     Raises:
         ConfigError, OSError, TextError, ValueError: what does not go together.
     """
-    given, overrides = options.config, ",".join(options.override)
+    given: Path | None = options.config
+    overrides = ",".join(options.override)
     with explained(given or Path(f"{MATCH.text}.cfg")):
         at_least = len(options.models) + bool(options.program)
         pairing, bots = parse_bots(read_text(given) if given else "", overrides=overrides, least=max(2, at_least))
@@ -46,12 +49,22 @@ def entrants_of(options: argparse.Namespace) -> Entrants:
     networks = tuple(network_of(model) for model in models)
     if options.against_first:
         pairing = replace(pairing, secondary_bots=(*pairing.secondary_bots, *range(1, count)))
+    text = config_of(given, MATCH.text, num_bots=count) if given else base_text(MATCH.text)
     return Entrants(
-        text=config_of(given, MATCH.text, num_bots=count) if given else base_text(MATCH.text),
+        text=_overridden(text, overrides, count),
         networks=networks,
         names=_names(options, networks, bots),
         schedule=schedule_of(pairing, count),
     )
+
+
+def _overridden(text: str, overrides: str, count: int) -> str:
+    """The text with the values of ``--override`` over it, which take the place of what may not stand beside them."""
+    values = {key: entry.value for key, entry in config_text.parse_overrides(overrides).items()}
+    try:
+        return completed(MATCH.text, config_text.write(values), text, num_bots=count)[0]
+    except ConfigError as error:
+        raise ConfigError(f"--override: {error}") from error
 
 
 def _models(options: argparse.Namespace, pairing: PairingParameters, bots: tuple[BotParameters, ...]) -> list[str]:

@@ -12,6 +12,7 @@ from client.matches.ledger import MatchResult
 from client.matches.score import Score, SequentialTest
 from client.matches.standings import Standings, seen_by_lower
 from client.matches.workers import MatchSetup
+from common import sgf
 
 REPORT_EVERY_S: Final = 10.0
 
@@ -21,6 +22,8 @@ class Progress(ABC):
 
     def __init__(self) -> None:
         self._said = time.monotonic()
+        self._played: set[int] = set()  # hashes of all different games
+        self._repeated = 0
 
     @property
     def is_decided(self) -> bool:
@@ -41,9 +44,18 @@ class Progress(ABC):
     def games(self) -> int:
         """How many are played."""
 
-    @abstractmethod
     def add(self, result: MatchResult) -> None:
         """Count a game."""
+        record = sgf.read(result.sgf)
+        moves = tuple((move.colour, move.at) for move in record.moves)
+        game = hash((record.x_size, record.y_size, record.rules, record.stones, moves))
+        self._repeated += game in self._played
+        self._played.add(game)
+        self._count(result)
+
+    @abstractmethod
+    def _count(self, result: MatchResult) -> None:
+        """Count it for the score."""
 
     @abstractmethod
     def _in_short(self) -> str:
@@ -68,6 +80,11 @@ class Progress(ABC):
         """All there is to say."""
         for line in self._lines() if self.games else ():
             say(line)
+        if self._repeated:
+            say(
+                f"{self._repeated} games repeat another one move by move, and the errors above are too small: give"
+                " --openings or --policy-moves, or a chosenMoveTemperature"
+            )
 
 
 class _OfTwo(Progress):
@@ -88,7 +105,7 @@ class _OfTwo(Progress):
     def is_decided(self) -> bool:
         return self._test is not None and self._test.verdict(self._score) is not None
 
-    def add(self, result: MatchResult) -> None:
+    def _count(self, result: MatchResult) -> None:
         number, points = seen_by_lower(result, self._schedule)
         self._score.add(number, points)
         is_swapped = result.players == (1, 0)
@@ -127,7 +144,7 @@ class _OfMany(Progress):
     def games(self) -> int:
         return self._standings.games
 
-    def add(self, result: MatchResult) -> None:
+    def _count(self, result: MatchResult) -> None:
         self._standings.add(result)
 
     def _in_short(self) -> str:

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from client.games.orders import FinishedGame
-from common.files import UNFINISHED
+from common.files import UNFINISHED, named
 from common.parameter_classes import RowFileParameters
 from common.rows import DATA_FORMAT_VERSION, Rows, read_npz, write_npz
 
@@ -122,7 +122,7 @@ class GameFolder:
             return
         data = "".join(f"{line}\n" for line in self._lines).encode("utf-8")
         path = self._path("sgfs", 0, ".sgfs")
-        with path.open("r+b" if self._record_bytes else "wb") as file:
+        with named(path), path.open("r+b" if self._record_bytes else "wb") as file:
             file.truncate(self._record_bytes)  # what an interrupted call has left
             file.seek(self._record_bytes)
             file.write(data)

@@ -66,11 +66,19 @@ class Ledger:
             self._sizes = ends
 
     def add(self, result: MatchResult) -> None:
-        """Write a game; it is on disk when this returns."""
+        """Write a game; it is on disk when this returns. `OSError` if that cannot be, with what to do."""
         fields = asdict(result)
         record = fields.pop("sgf") + "\n"
-        self._append(_GAMES, record)
-        self._append(_RESULTS, json.dumps({**fields, _END: self._sizes[_GAMES]}) + "\n")
+        before = dict(self._sizes)
+        try:
+            self._append(_GAMES, record)
+            self._append(_RESULTS, json.dumps({**fields, _END: self._sizes[_GAMES]}) + "\n")
+        except OSError as error:
+            self._sizes = before
+            raise OSError(
+                f"a finished game cannot be written to {self._directory} ({error.strerror or error}): make room; the"
+                f" same command goes on after the {len(self.results)} games that are there"
+            ) from None
         self.results.append(result)
 
     def _agree(self, description: dict[str, Any]) -> None:

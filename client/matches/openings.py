@@ -6,6 +6,7 @@ network's policy are added by `client.matches.playing`.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -76,7 +77,16 @@ def _drawn(init: GameInitParameters, random: np.random.Generator) -> GameStart:
     return GameStart(x_size, y_size, rules.with_komi(komi))
 
 
-def read_openings(path: Path, most_moves: int | None, given: Given) -> tuple[GameStart, ...]:
+@dataclass(frozen=True)
+class ReadOpenings:
+    """What files of openings hold."""
+
+    starts: tuple[GameStart, ...]
+    guesses: tuple[str, ...]
+    """What the records do not say as it should be, and was taken instead; a sentence each, the commonest first."""
+
+
+def read_openings(path: Path, most_moves: int | None, given: Given) -> ReadOpenings:
     """The openings in a file of SGF, or in all such files of a folder, in order of their names.
 
     Args:
@@ -89,9 +99,12 @@ def read_openings(path: Path, most_moves: int | None, given: Given) -> tuple[Gam
         OSError: it cannot be read.
     """
     openings = []
+    guesses: Counter[str] = Counter()
+    settled = tuple(name for name, value in (("RU", given.rules), ("KM", given.komi)) if value is not None)
     for file in _files(path):
         try:
             for record in sgf.read_all(file.read_bytes()):
+                guesses.update(warning for warning in record.warnings if not warning.startswith(settled))
                 start = given.put_over(start_of(record))
                 start = start.followed_by(moves_of(record)[:most_moves])
                 if Game(start).finished:
@@ -101,7 +114,8 @@ def read_openings(path: Path, most_moves: int | None, given: Given) -> tuple[Gam
             raise OpeningError(f"{file}: {error}") from None
     if not openings:
         raise OpeningError(f"{path} holds no game in SGF")
-    return tuple(openings)
+    told = tuple(f"{count} of {len(openings)} games: {warning}" for warning, count in guesses.most_common())
+    return ReadOpenings(tuple(openings), told)
 
 
 def _files(path: Path) -> list[Path]:

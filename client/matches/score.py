@@ -16,6 +16,8 @@ from typing import Final
 
 _Z95: Final = 1.959964
 """Standard normal quantile of a two-sided 95 % interval."""
+MOST_ELO: Final = 10_000.0
+"""Of a difference that is tested; one of 10,000 is a chance of 1e-25."""
 _MIN_UNITS: Final = 10
 """Pairs before which the test says nothing: the variance of fewer is no estimate."""
 
@@ -115,6 +117,8 @@ class SequentialTest:
             raise ValueError(
                 f"a sequential test needs two Elo differences, the lower first, not {self.elo0:g},{self.elo1:g}"
             )
+        if not -MOST_ELO <= self.elo0 < self.elo1 <= MOST_ELO:
+            raise ValueError(f"Elo differences are tested up to {MOST_ELO:g}, not {self.elo0:g},{self.elo1:g}")
         if not (0.0 < self.alpha < 0.5 and 0.0 < self.beta < 0.5):
             raise ValueError(f"chances of error lie between 0 and 0.5, not {self.alpha:g} and {self.beta:g}")
 

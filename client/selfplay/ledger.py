@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from client.games.folder import NOWHERE, FolderError, GameFolder, Place
 from client.games.orders import FinishedGame
 from client.games.starts import Fork
-from common.files import lock, write_whole
+from common.files import lock, named, write_whole
 from common.parameter_classes import RowFileParameters
 from common.text_files import read_json_object
 
@@ -166,7 +166,7 @@ class Run:
     def _append(self, saved: _Saved) -> None:
         data = _LINE.dump_json(saved) + b"\n"
         path = self._own / _GAMES
-        with path.open("r+b" if path.exists() else "wb") as file:
+        with named(path), path.open("r+b" if path.exists() else "wb") as file:
             file.truncate(self._bytes)  # what a killed process has left
             file.seek(self._bytes)
             file.write(data)

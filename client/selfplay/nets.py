@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from client.networks import Network
+from client.networks import Network, name_of_file
 
 SUFFIXES: Final = (".bin.gz", ".bin")
 WHOLE_AFTER_S: Final = 10.0
@@ -64,16 +64,17 @@ class NetFolder:
 
     def _candidates(self) -> Iterator[_Candidate]:
         try:
-            entries = sorted(self.directory.iterdir())
+            entries = sorted(entry for entry in self.directory.iterdir() if not entry.name.startswith("."))
         except OSError:  # it does not exist yet, or is away for a while
             return
         for entry in entries:
             files = [entry / f"model{suffix}" for suffix in SUFFIXES] if entry.is_dir() else [entry]
             for path in files:
-                stem = next((path.name.removesuffix(end) for end in SUFFIXES if path.name.endswith(end)), "")
+                file = name_of_file(path)
+                stem = next((file.removesuffix(end) for end in SUFFIXES if file.endswith(end)), "")
                 stamp = _stamp(path)
-                if stem and not stem.startswith(".") and stamp is not None:
-                    name = entry.name if entry.is_dir() else stem
+                if stem and stamp is not None:
+                    name = name_of_file(entry) if entry.is_dir() else stem
                     yield _Candidate(Network(name, path), path, stamp)
 
 

@@ -20,6 +20,7 @@ from common.parameters import (
     SelfplayConfig,
     base_text,
     completed,
+    ignored,
     keys_of,
     parse_row_files,
     parse_selfplay,
@@ -41,7 +42,7 @@ class Text:
     text: str
     origins: dict[str, str]  # by key: which text and line gave its value
     sources: PositionSources  # positions in files that it names
-    notes: tuple[str, ...]  # what was added to texts that were not whole
+    notes: tuple[str, ...]  # what was added to texts that were not whole, and what is ignored of those that were
 
     def config(self, length: int | None) -> SelfplayConfig:
         """What is played in tensors of edge ``length``, by default the longest side of any board; `ConfigError`."""
@@ -93,6 +94,7 @@ def text_of(configs: Sequence[str], overrides: Sequence[str], seed: int) -> Text
                 sources = read_sources(changes, seed)
             stripped = without_files(changes)
             whole, kept = completed(SELFPLAY.text, stripped, text)
+            notes += [f"{name}: {warning}" for warning in ignored(SELFPLAY.text, changes)]
         except ConfigError as error:
             raise ConfigError(f"{name}: {error}") from error
         given = _origins(stripped, name)

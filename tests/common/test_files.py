@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import filelock
@@ -102,3 +104,19 @@ def test_without_locks_nothing_is_held(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(filelock.FileLock, "acquire", unknown)
     with lock(tmp_path / "lock") as held:
         assert not held
+
+
+@pytest.mark.parametrize("write", [write_whole, write_synced])
+def test_which_file_finds_no_place_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path, bytes], None]
+) -> None:
+    def fsync(_file: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError, match="No space left on device") as error:
+        write(tmp_path / "rows", b"1")
+    assert error.value.filename == str(tmp_path / "rows")
+    with pytest.raises(FileNotFoundError) as missing:
+        write(tmp_path / "none" / "rows", b"1")
+    assert str(missing.value.filename).startswith(str(tmp_path / "none"))

@@ -51,6 +51,15 @@ def test_commands_that_nobody_reads(words: str, given: str, unbuffered: str) -> 
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no disk that is always full")
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("words", ["client match --help", "client selfplay --help"])
+def test_letters_that_the_encoding_lacks(words: str, encoding: str) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-m", *words.split()], capture_output=True, cwd=ROOT, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"K=V,\u2026" in done.stdout
+
+
 def test_output_that_finds_no_place_is_told() -> None:
     buffered = os.environ | {"PYTHONUNBUFFERED": ""}
     with open("/dev/full", "wb") as full:

@@ -131,6 +131,66 @@ def test_changes_that_do_not_hold(
     assert "is missing" not in error
 
 
+def test_keys_without_a_meaning_in_the_whole_text_of_a_match(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "whole.cfg"
+    config.write_text(f"friendlyPassOk = true\nnumGamesTotal = 5\n{match_text()}maxVisits1 = 3\nmaxVisits2 = 4\n")
+    end = config.read_text().count("\n")
+    words = ("--models", "random", "random", "--config", config, "--games", 1, "--output", tmp_path)
+    setup = match.setup_of(options_of(match, *words, "--override", "maxVisits=7"))
+    assert [bot.max_visits for bot in setup.config.bots] == [7, 3]
+    assert capsys.readouterr().out.splitlines() == [
+        f"{config}: line 1: unknown key friendlyPassOk is ignored",
+        f"{config}: line {end}: unknown key maxVisits2 is ignored; is it maxVisits?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("maxVisit1=3", "--override: line 1: unknown key maxVisit1; is it maxVisits?"),
+        ("maxVisits2=3", "--override: line 1: unknown key maxVisits2; is it maxVisits?"),
+        ("maxVisits1=none", "--override: line 1: maxVisits: 'none' is not"),
+    ],
+)
+def test_overrides_of_a_match_that_do_not_hold(
+    override: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--models", "random", "random", "--games", 1, "--output", tmp_path, "--override", override)
+    assert match.run(options_of(match, *words)) == 1
+    assert message in capsys.readouterr().err
+
+
+GATEKEEPER = "komiAuto = true\nhandicapProb = 0.5\ninitGamesWithPolicy = true\npolicyInitAreaProp = 0.04\n"
+
+
+def test_what_a_match_does_otherwise_is_refused_only_if_no_option_says_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, record = tmp_path / "gatekeeper.cfg", tmp_path / "opening.sgf"
+    lines = [line for line in match_text().splitlines() if not line.startswith(("komi", "handicap", "initGames"))]
+    config.write_text("\n".join([*lines, "maxVisits1 = 3", GATEKEEPER]))
+    record.write_text("(;GM[1]FF[4]SZ[5]KM[3.5]RU[tromp-taylor];B[cc])")
+    words: tuple[object, ...] = ("--models", "random", "random", "--config", config, "--games", 1, "--output", tmp_path)
+    for options, refused in (
+        ((), "komiAuto"),
+        (("--komi", 2.5), "handicapProb"),
+        (("--komi", 2.5, "--override", "handicapProb=0"), "initGamesWithPolicy"),
+        (("--override", "handicapProb=0", "--policy-moves", 2), "komiAuto"),
+        (("--openings", record), "initGamesWithPolicy"),
+    ):
+        assert match.run(options_of(match, *words, *options)) == 1
+        assert f"{config}: {refused}: not in matches of this command" in capsys.readouterr().err
+    by_option = match.setup_of(options_of(match, *words, "--openings", record, "--policy-moves", 2))
+    assert by_option.openings.start_of(0).rules.komi == 3.5
+    words += ("--policy-moves", 2, "--override", "handicapProb=0")
+    assert match.setup_of(options_of(match, *words, "--komi", 2.5)).openings.start_of(0).rules.komi == 2.5
+    by_text = match.setup_of(options_of(match, *words, "--override", "komiMean=4.5,komiStdev=0,komiBigStdevProb=0"))
+    assert by_text.config.init.komi_mean == 4.5
+    assert not by_text.config.init.komi_auto
+
+
 @pytest.mark.parametrize("count", ["0", "-1", "1.5", "nan", "many", "1" + "0" * 30, "9" * 5000])
 def test_a_count_is_a_whole_number_from_one(count: str, capsys: pytest.CaptureFixture[str]) -> None:
     for option in ("--games", "--parallel-games", "--cpu-streams"):

@@ -15,7 +15,8 @@ import pytest
 
 from client.commands import match
 from client.commands.match_players import entrants_of
-from client.matches.ledger import LedgerError
+from client.commands.match_progress import Progress
+from client.matches.ledger import LedgerError, MatchResult
 from common.sgf import read_all
 
 TEXT = """
@@ -210,6 +211,62 @@ def test_openings_are_read_and_told(tmp_path: Path, capsys: pytest.CaptureFixtur
         (7, 1, 6.5),
         (5, 2, 6.5),
     ]
+
+
+@pytest.mark.parametrize("bots", [2, 3])
+def test_games_that_repeat_others_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], bots: int) -> None:
+    third = ("--override", "maxVisits2=3") if bots == 3 else ()
+    options = options_of(tmp_path, "--models", *["random"] * bots, "--games", 9, *third)
+    progress = Progress.of(match.setup_of(options), None)
+
+    def add(number: int, moves: str, root: str = "SZ[5]KM[4.5]RU[Chinese]", result: str = "B+1.5") -> None:
+        sgf = f"(;GM[1]FF[4]{root}PB[{number}]PW[b]RE[{result}]{moves})"
+        progress.add(MatchResult(number, number % 2 == 0, 1.0, result, 2, (1.0, 1.0), sgf))
+
+    add(0, ";B[cc];W[dd]")
+    add(1, ";B[cc];W[dd]", root="SZ[6]KM[4.5]RU[Chinese]")
+    add(2, ";B[cc];W[dd]", root="SZ[5]KM[5.5]RU[Chinese]")
+    add(3, ";B[cc];W[dd]", root="SZ[5]KM[4.5]RU[Chinese]AB[aa]")
+    add(4, ";B[cc];W[dc]")
+    progress.report()
+    assert "move by move" not in capsys.readouterr().out
+    add(5, ";B[cc]C[0.55 0.45 0.00 1.1 v=24];W[dd]", result="W+R")
+    add(6, ";B[cc];W[dd]")
+    progress.report()
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("2 games repeat another one move by move, and the errors above are too small: give --open")
+
+
+def test_what_is_guessed_of_openings_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = {
+        "a": "SZ[5]KM[2.5]RU[Chinese];B[aa]",
+        "b": "SZ[5]KM[2.5]RU[house rules]",
+        "c": "SZ[5]",
+        "d": "SZ[5]RU[chinese]KM[3.75]",
+        "e": "SZ[5]",
+    }
+    (tmp_path / "openings").mkdir()
+    for name, body in records.items():
+        (tmp_path / "openings" / f"{name}.sgf").write_text(f"(;GM[1]{body})")
+
+    def said(*words: object) -> list[str]:
+        folder = tmp_path / "openings"
+        match.setup_of(options_of(tmp_path, "--models", "random", "random", "--games", 2, "--openings", folder, *words))
+        lines = capsys.readouterr().out.splitlines()
+        return [line.removeprefix(f"{folder}, ") for line in lines if line.startswith(f"{folder}, ")]
+
+    of_rules = [
+        "2 of 5 games: RU is missing; Tromp-Taylor rules were taken",
+        "1 of 5 games: RU[house rules] is not a known rule set; Tromp-Taylor rules were taken",
+    ]
+    of_komi = [
+        "2 of 5 games: KM is missing; the usual komi of the rules, 7.5, was taken",
+        "1 of 5 games: KM[3.75] was read as 7.5 points",
+    ]
+    assert sorted(said()) == sorted(of_rules + of_komi)
+    assert sorted(said("--komi", "6.5")) == sorted(of_rules)
+    assert sorted(said("--rules", "chinese")) == sorted(of_komi)
+    assert said("--rules", "chinese", "--komi", "6.5") == []
 
 
 def begun(folder: Path, *words: object) -> subprocess.Popen[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,3 +96,32 @@ def test_damage_in_the_middle_is_told(tmp_path: Path, change: str) -> None:
     path.write_bytes(broken(first, change) + second)
     with pytest.raises(LedgerError, match=r"results\.jsonl, line 1, is damaged"):
         Ledger(tmp_path, DESCRIPTION)
+
+
+@pytest.mark.parametrize("written", [0, 1])
+def test_a_full_disk_is_told_and_leaves_whole_games(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    ledger = Ledger(tmp_path, DESCRIPTION)
+    ledger.add(result(0))
+    left = written  # files that still find room
+
+    def fsync(_file: int) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", fsync)
+        with pytest.raises(OSError, match="No space left on device") as error:
+            ledger.add(result(1))
+    assert str(error.value) == (
+        f"a finished game cannot be written to {tmp_path} (No space left on device): make room; the same command goes"
+        " on after the 1 games that are there"
+    )
+    for game in (1, 2):
+        ledger.add(result(game))
+    played = [result(number) for number in range(3)]
+    assert ledger.results == Ledger(tmp_path, DESCRIPTION).results == played
+    assert (tmp_path / "games.sgfs").read_text(encoding="utf-8") == "".join(f"{each.sgf}\n" for each in played)

@@ -106,3 +106,15 @@ def test_one_sided_results_decide_too() -> None:
 def test_differences_in_the_wrong_order(values: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="the lower first"):
         SequentialTest(*values)
+
+
+@pytest.mark.parametrize("values", [(-200_000.0, 0.0), (0.0, math.inf), (-math.inf, 0.0), (0.0, 10_001.0)])
+def test_differences_that_no_match_can_show(values: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="up to 10000"):
+        SequentialTest(*values)
+
+
+def test_the_largest_differences_can_be_tested() -> None:
+    for test in (SequentialTest(-10_000.0, 0.0), SequentialTest(0.0, 10_000.0), SequentialTest(-10_000.0, 10_000.0)):
+        assert test.verdict(score_of(*[(0.0, 0.0)] * 300)) == test.elo0
+        assert test.verdict(score_of(*[(1.0, 1.0)] * 300)) == test.elo1

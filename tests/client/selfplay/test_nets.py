@@ -41,6 +41,16 @@ def test_the_newest_by_time(tmp_path: Path) -> None:
     assert name_of(nets) == "c"
 
 
+def test_names_are_text_and_hidden_folders_are_none(tmp_path: Path) -> None:
+    nets = NetFolder(tmp_path, clock=lambda: NOW)
+    put(tmp_path, os.fsdecode(b"net\xe9.bin.gz"), 300)
+    assert name_of(nets) == "net\N{REPLACEMENT CHARACTER}"
+    put(tmp_path, os.fsdecode(b"\xff/model.bin.gz"), 200)
+    assert name_of(nets) == "\N{REPLACEMENT CHARACTER}"
+    put(tmp_path, ".export/model.bin.gz", 100)
+    assert name_of(nets) == "\N{REPLACEMENT CHARACTER}", "somebody is still writing it"
+
+
 def test_half_a_file_is_not_taken(tmp_path: Path) -> None:
     nets = NetFolder(tmp_path, clock=lambda: NOW)
     put(tmp_path, "old.bin.gz", 300)

@@ -76,6 +76,18 @@ def test_a_whole_file_is_laid_over_nothing(tmp_path: Path) -> None:
     }
 
 
+def test_keys_without_a_meaning_in_a_whole_file_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "whole.cfg"
+    whole = text_of([], [], 0).text
+    file.write_text(f"friendlyPassOk = true\nnumGameThreads = 9\n{whole}cheapSearchProp = 0.5\n")
+    end = whole.count("\n") + 3
+    assert text_of([str(file)], ["maxVisits=200"], 0).notes == (
+        f"{file}: line 1: unknown key friendlyPassOk is ignored",
+        f"{file}: line {end}: unknown key cheapSearchProp is ignored; is it cheapSearchProb?",
+    )
+    assert text_of(["today"], [], 0).notes == ()
+
+
 @pytest.mark.parametrize(
     ("configs", "overrides", "message"),
     [
