@@ -86,6 +86,11 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def has_content(path: Path) -> bool:
+    """Whether there is a file that is not empty."""
+    return path.exists() and path.stat().st_size > 0
+
+
 def sum_of(path: Path) -> tuple[str, int]:
     """sha256 in hexadecimal, and size in bytes, of a file."""
     with path.open("rb") as file:

@@ -203,6 +203,7 @@ def _play(options: argparse.Namespace, setup: MatchSetup, streams: list[Stream])
         progress.report_now_and_then()
 
     if not progress.is_decided and len(played) < options.games:
+        say("loading the networks and compiling, which takes some minutes after an installation; games follow")
         with StopSignals() as signals:
             workers = MatchWorkers(streams, setup, numbers)
             workers.run(

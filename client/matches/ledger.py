@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from common import json_text
-from common.files import write_whole
+from common.files import has_content, write_whole
 from common.text_files import read_json_object
 
 _DESCRIPTION: Final = "match.json"
@@ -82,10 +82,12 @@ class Ledger:
         self.results.append(result)
 
     def _agree(self, description: dict[str, Any]) -> None:
+        """Say in the folder which match it holds, or compare; where no game is over yet, any match may begin."""
         path = self._directory / _DESCRIPTION
-        if not path.exists():
-            if any((self._directory / name).exists() for name in (_RESULTS, _GAMES)):
-                raise LedgerError(f"{self._directory} has games but no {_DESCRIPTION}: name another --output")
+        has_games = has_content(self._directory / _RESULTS)
+        if has_games and not path.exists():
+            raise LedgerError(f"{self._directory} has games but no {_DESCRIPTION}: name another --output")
+        if not has_games:
             write_whole(path, json.dumps(description, indent=1).encode() + b"\n")
             return
         before = read_json_object(path)

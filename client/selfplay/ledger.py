@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from client.games.folder import NOWHERE, FolderError, GameFolder, Place
 from client.games.orders import FinishedGame
 from client.games.starts import Fork
-from common.files import lock, named, write_whole
+from common.files import has_content, lock, named, write_whole
 from common.parameter_classes import RowFileParameters
 from common.text_files import read_json_object
 
@@ -135,10 +135,12 @@ class Run:
         return folder / f"selfplay-{name}.cfg"
 
     def _agree(self, description: dict[str, Any]) -> None:
+        """Say in the folder what is played, or compare; where no game was written yet, anything may begin."""
         path = self._own / _DESCRIPTION
-        if not path.exists():
-            if (self._own / _GAMES).exists():
-                raise RunError(f"{self._own} has games but no {_DESCRIPTION}: name another --output or --seed")
+        has_games = has_content(self._own / _GAMES)
+        if has_games and not path.exists():
+            raise RunError(f"{self._own} has games but no {_DESCRIPTION}: name another --output or --seed")
+        if not has_games:
             write_whole(path, json.dumps(description, indent=1).encode() + b"\n")
             return
         before = read_json_object(path)

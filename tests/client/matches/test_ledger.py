@@ -71,6 +71,14 @@ def test_another_match_is_left_alone(tmp_path: Path) -> None:
         Ledger(tmp_path, DESCRIPTION)
 
 
+def test_where_no_game_is_over_another_match_may_begin(tmp_path: Path) -> None:
+    """A program that could not be started, or a network that was mistyped, claims no folder."""
+    Ledger(tmp_path, DESCRIPTION)
+    (tmp_path / "games.sgfs").write_bytes(b"(;")  # killed while it wrote its first record
+    Ledger(tmp_path, DESCRIPTION | {"komi": 7}).add(result(0))
+    assert Ledger(tmp_path, DESCRIPTION | {"komi": 7}).results == [result(0)]
+
+
 def broken(line: bytes, change: str) -> bytes:
     if change == "no JSON":
         return b"x" + line

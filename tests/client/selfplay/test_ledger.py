@@ -141,6 +141,13 @@ def test_what_is_played_otherwise_is_another_run(tmp_path: Path) -> None:
         Run(tmp_path, WHAT, HOW)
 
 
+def test_where_no_game_was_written_anything_may_begin(tmp_path: Path) -> None:
+    Run(tmp_path, WHAT, HOW)
+    write(Run(tmp_path, WHAT | {"length": 7}, HOW), GAMES[:2])
+    with pytest.raises(RunError, match="length: 7 there"):
+        Run(tmp_path, WHAT, HOW)
+
+
 def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(tmp_path, WHAT, HOW)
 
