@@ -73,30 +73,13 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
         num_training_rows = form.num_training_rows
         check_rows(rows, count=num_training_rows, length=run.data_board_len)
     changes = _net_changes(names, black, run)
-    game = Game(
-        kind=kind,
-        uid=form.kg_game_uid,
-        run=run,
-        contributor=contributor,
-        black_network=black,
-        white_network=white,
-        board_size_x=form.board_size_x,
-        board_size_y=form.board_size_y,
-        handicap=form.handicap,
-        komi=form.komi,
-        rules=form.rules.to_object(),
-        gametype=form.gametype,
-        extra_metadata=form.extra_metadata.to_object(),
-        winner=form.winner,
-        score=form.score,
-        resigned=form.resigned,
-        game_length=form.game_length,
-        num_training_rows=num_training_rows,
-        content=identity_of(nodes, x_size=form.board_size_x, y_size=form.board_size_y, black=black.pk, white=white.pk),
-        job_number=form.game_number,
-        fork=None if form.fork is None else form.fork.to_object(),
-        net_changes=[(turn, network.name) for turn, network in changes],
-        later_networks=[network.pk for _, network in changes],
+    game = _as_told(form, kind, run, contributor)
+    game.black_network, game.white_network = black, white
+    game.net_changes = [(turn, network.name) for turn, network in changes]
+    game.later_networks = [network.pk for _, network in changes]
+    game.num_training_rows = num_training_rows
+    game.content = identity_of(
+        nodes, x_size=form.board_size_x, y_size=form.board_size_y, black=black.pk, white=white.pk
     )
     claim = JobClaim(form.job_id, form.job_token, form.game_number)
     with _doubles_first(game):  # asked again with the row; before it, so that a stranger's files are not even stored
@@ -108,6 +91,29 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
         game.rows_file = "" if rows is None else files.store(f"rows/{run.name}", game.uid, rows, ".npz")
         _insert(game, claim, size)
     return game
+
+
+def _as_told(form: GameUpload, kind: GameKind, run: Run, contributor: Contributor) -> Game:
+    """A game with what its form alone says, not saved."""
+    return Game(
+        kind=kind,
+        uid=form.kg_game_uid,
+        run=run,
+        contributor=contributor,
+        board_size_x=form.board_size_x,
+        board_size_y=form.board_size_y,
+        handicap=form.handicap,
+        komi=form.komi,
+        rules=form.rules.to_object(),
+        gametype=form.gametype,
+        extra_metadata=form.extra_metadata.to_object(),
+        winner=form.winner,
+        score=form.score,
+        resigned=form.resigned,
+        game_length=form.game_length,
+        job_number=form.game_number,
+        fork=None if form.fork is None else form.fork.to_object(),
+    )
 
 
 def _refuse_known_content(game: Game) -> None:
