@@ -86,6 +86,13 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def in_words(error: Exception) -> str:
+    """What went wrong, for people; of an error of the system the file and the reason, without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
 def has_content(path: Path) -> bool:
     """Whether there is a file that is not empty."""
     return path.exists() and path.stat().st_size > 0

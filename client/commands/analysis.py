@@ -26,6 +26,7 @@ from client.engine.queries import Queries, cache_of, capacity_within
 from client.networks import Network, evaluator_loader, network_of
 from common.arguments import seed, threads, whole
 from common.config_text import ConfigError, Entry
+from common.files import in_words
 from common.interrupts import interrupts_end_the_program
 from common.parameters import CONFIGS
 from common.progress import LOADING, announced
@@ -74,7 +75,7 @@ def run(options: argparse.Namespace, lines: Iterable[bytes] | None = None, outpu
             precision = options.use_fp16 or settings.use_fp16
             models = [facts_of(options.model, network, settings.num_analysis_threads, precision)]
         except (ConfigError, TextError, NetFileError, OSError) as error:
-            log(str(error))
+            log(in_words(error))
             return 2
         tell_warnings(options, reader.config.warnings)
         queries = _queries(network, options, reader)

@@ -23,6 +23,7 @@ from client.engine.queries import Queries, cache_of, capacity_within
 from client.networks import Loader, Network, evaluator_loader, network_of
 from common.arguments import seed, threads
 from common.config_text import ConfigError
+from common.files import in_words
 from common.interrupts import interrupts_end_the_program
 from common.parameters import CONFIGS
 from common.progress import LOADING, announced
@@ -59,7 +60,7 @@ def run(options: argparse.Namespace, lines: Iterable[str] | None = None, output:
             leaves = parameters.config.search.num_search_threads
             models = [facts_of(options.model, network, leaves, precision)]
         except (ConfigError, TextError, NetFileError, OSError) as error:
-            log(str(error))
+            log(in_words(error))
             return 2
         tell_warnings(options, parameters.config.warnings)
         queries = _queries(network, options, parameters)

@@ -30,12 +30,13 @@ from client.networks import RANDOM_MODEL, Network
 from client.stopping import StopSignals
 from common.arguments import positive, seed, whole
 from common.config_text import ConfigError
-from common.files import LockedError, lock, sum_of
+from common.files import LockedError, in_words, lock, sum_of
 from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.go.rules import MAX_KOMI, Rules, Scoring
 from common.go.start import GameStart
-from common.parameters import MatchConfig, SearchParameters, parse_match
+from common.parameters import CONFIGS, MatchConfig, SearchParameters, parse_match
 from common.precision import Precision
+from common.progress import LOADING
 from common.text_files import TextError
 
 MOST_GUESSES: Final = 5
@@ -89,9 +90,10 @@ def _add_games(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how they play")
     how.add_argument(
         "--config",
-        type=Path,
+        type=_text,
         metavar="FILE",
-        help="configuration text, or what it changes in ours (gating.cfg); maxVisits1 is the second player's maxVisits;"
+        help=f"configuration text, or what it changes in ours (gating.cfg), or the name of one of ours"
+        f" ({', '.join(_shipped())}); maxVisits1 is the second player's maxVisits;"
         " numBots, botName0, nnModelFile0, includeBots, secondaryBots, extraPairs as KataGo's matches have them",
     )
     how.add_argument(
@@ -134,6 +136,22 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
     add_streams(where)
 
 
+def _shipped() -> list[str]:
+    """Names of the texts for matches that come with Tengen."""
+    return sorted(path.stem for path in CONFIGS.glob(f"{MATCH.text}*.cfg"))
+
+
+def _text(name: str) -> Path:
+    """The file of this name, or else the text of ours."""
+    path = Path(name)
+    if not path.exists() and name.removesuffix(".cfg") in _shipped():
+        return CONFIGS / f"{name.removesuffix('.cfg')}.cfg"
+    if not path.is_file():
+        what = f"{name} is a folder" if path.is_dir() else f"there is no file {name}"
+        raise argparse.ArgumentTypeError(f"{what}; texts of ours are {', '.join(_shipped())}")
+    return path
+
+
 def _size(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d{1,2})(?:x(\d{1,2}))?", text)
     size = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
@@ -172,7 +190,7 @@ def run(options: argparse.Namespace) -> int:
     except BrokenPipeError:  # whoever reads has enough: no fault to be told (`common.pipes`)
         raise
     except (ConfigError, DeviceError, LedgerError, OSError, PlayerError, TextError, ValueError) as error:
-        sys.stderr.write(f"match: {error}\n")
+        sys.stderr.write(f"match: {in_words(error)}\n")
         return 1
 
 
@@ -203,7 +221,7 @@ def _play(options: argparse.Namespace, setup: MatchSetup, streams: list[Stream])
         progress.report_now_and_then()
 
     if not progress.is_decided and len(played) < options.games:
-        say("loading the networks and compiling, which takes some minutes after an installation; games follow")
+        say(LOADING)
         with StopSignals() as signals:
             workers = MatchWorkers(streams, setup, numbers)
             workers.run(

@@ -31,7 +31,7 @@ from client.selfplay.texts import PAPER, Text, shipped_names, text_of
 from client.stopping import StopSignals
 from common.arguments import positive, seed, whole
 from common.config_text import ConfigError
-from common.files import LockedError, sum_of
+from common.files import LockedError, in_words, sum_of
 from common.go.basics import MAX_LENGTH, MIN_LENGTH
 from common.parameters import parse_row_files
 from common.precision import Precision
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
     except BrokenPipeError:  # whoever reads has enough: no fault to be told (`common.pipes`)
         raise
     except (ConfigError, DeviceError, LoopError, OSError, RunError, TextError, ValueError) as error:
-        sys.stderr.write(f"selfplay: {error}\n")
+        sys.stderr.write(f"selfplay: {in_words(error)}\n")
         return 1
 
 

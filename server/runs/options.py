@@ -13,6 +13,7 @@ from django.db import models
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_naive, make_aware
 
+from common.files import in_words
 from common.text_files import TextError, read_json_object, read_text
 from server.runs.models import Run
 
@@ -95,7 +96,7 @@ def _value_of(field: models.Field[Any, Any], given: Any) -> Any:
     try:
         return read_json_object(given) if is_json else read_text(given)
     except (TextError, OSError) as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(in_words(error)) from None
 
 
 def told_value(run: Run, name: str) -> str:

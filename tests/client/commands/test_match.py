@@ -231,7 +231,7 @@ def test_the_same_command_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[
         ((), "name a folder for the games by --output"),
         (("--output", "o"), "name a network by --model (random for none), or a folder of them by --models-dir"),
         (("--output", "o", "--model", "random", "--gpus", "some"), "'some' is not a GPU number"),
-        (("--output", "o", "--model", "random", "--config", "none.cfg"), "No such file or directory: 'none.cfg'"),
+        (("--output", "o", "--model", "random", "--config", "none.cfg"), "none.cfg: No such file or directory"),
         (
             ("--output", "FILE/below", "--model", "random"),
             "FILE/below cannot be written: Not a directory",

@@ -17,6 +17,7 @@ from client.commands import match
 from client.commands.match_players import entrants_of
 from client.commands.match_progress import Progress
 from client.matches.ledger import LedgerError, MatchResult
+from common.parameters import CONFIGS
 from common.sgf import read_all
 
 TEXT = """
@@ -53,6 +54,29 @@ def options_of(folder: Path, *words: object) -> argparse.Namespace:
         4,
     )
     return parser.parse_args([str(word) for word in (*words, *rest)])
+
+
+def config_of(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    match.add_arguments(parser)
+    return parser.parse_args(["--games", "2", "--output", "games", *words])
+
+
+@pytest.mark.parametrize("name", ["gating_today", "gating_today.cfg"])
+def test_texts_of_ours_have_names(name: str) -> None:
+    assert config_of("--config", name).config == CONFIGS / "gating_today.cfg"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("nowhere.cfg", "there is no file nowhere.cfg"), ("FOLDER", "FOLDER is a folder")]
+)
+def test_what_is_no_text_is_told_with_those_of_ours(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, message: str
+) -> None:
+    with pytest.raises(SystemExit):
+        config_of("--config", name.replace("FOLDER", str(tmp_path)))
+    told = " ".join(capsys.readouterr().err.replace(str(tmp_path), "FOLDER").split())
+    assert f"{message}; texts of ours are gating, gating_7x7, " in told
 
 
 def results_in(folder: Path) -> list[dict[str, object]]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from common.config_text import ConfigError, overlay
+from common.files import in_words
 from common.parameters import TextKind, completed, default_text
 from common.text_files import TextError, read_text
 from server.errors import InvalidSettings
@@ -61,7 +62,7 @@ class Command(BaseCommand):
                 raise InvalidSettings("\n".join(faults))
             run = run_create(**settings)
         except (InvalidSettings, ConfigError, TextError, OSError) as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(in_words(error)) from None
         self.stdout.write(f"run {run.name} made; it begins with the network {run.current_network}")
 
     def _text(self, options: dict[str, Any], kind: TextKind) -> str:
