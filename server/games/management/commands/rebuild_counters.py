@@ -40,9 +40,14 @@ class Command(BaseCommand):
         for sum_of, difference in sums.tallies.items():
             told = f"login {sum_of.contributor}" if sum_of.contributor is not None else "all logins"
             self.stdout.write(
-                f"tally of {told}, {sum_of.figure}: games {difference.games:+g}, sum {difference.total:+g}"
+                f"tally of {told}, {sum_of.figure}: games {difference.games:+g}, sum {_told(difference.total)}"
             )
         for key, games in sums.standings.items():
             self.stdout.write(f"standing {key}: games {games:+d}")
         wrong += len(sums.tallies) + len(sums.standings)
         self.stdout.write(f"{wrong} counters {'are wrong' if options['dry_run'] else 'were set right'}")
+
+
+def _told(total: float) -> str:
+    """A difference of sums, which were added up in different orders."""
+    return f"{round(total, 9) + 0.0:+g}"
