@@ -5,11 +5,15 @@ memo keeps the verdict of a search with the *footprint* of it: a set of points t
 search depended on. Where a later board has the same stones on the footprint, the verdict is the same, whatever game it
 is of; so results do not depend on what a memo holds.
 
-The footprint is found without watching the search at each step. With the points at which it listed moves and those of
-the chain in question, it takes in the chains of the defender that moves could have joined to that chain, every chain
-beside any of these, whose liberties count, and all points around. It is one bit per point by rows, like the colours of
-the stones on it; a comparison is one of as many words as the board has rows. Knows chains and colours as
-`common.go.ladder_board` has them, and no rule of ladders.
+The footprint is found without watching the search at each step, from the points at which it listed moves: no other is
+ever played at. It takes in these points and the chain in question, with all points around; and the chains that moves
+could have joined, or that stand beside a chain of which the search counted liberties. How far it takes these in depends
+on how many liberties they have that the search never played at. A chain of the defender with three has escaped whoever
+joins it, and one of the attacker with two is never in atari: then nothing but its stones and those liberties mattered.
+Of any other, all points around did.
+
+It is one bit per point by rows, like the colours of the stones on it; a comparison is one of as many words as the board
+has rows. Knows chains and colours as `common.go.ladder_board` has them, and no rule of ladders but these two.
 """
 
 from __future__ import annotations
@@ -19,16 +23,16 @@ from typing import Any, Final
 import numpy as np
 
 from common.go.bitrows import ROWS as _ROWS
-from common.go.bitrows import beside, fill_connected, lowest_index
-from common.go.ladder_readings import box_around
-from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, STRIDE, WHITE
+from common.go.bitrows import beside
+from common.go.ladder_readings import cells_of
+from common.go.points import BLACK, EMPTY, MAX_LENGTH, NEIGHBOURS, NO_POINT, NUM_POINTS, STRIDE, WHITE
 from common.go.zobrist import STONE_KEYS, split_mix_64
 from common.kernels import njit
 
 UNKNOWN: Final = -1
 
-_SETS: Final = 4096
-_WAYS: Final = 4
+_SETS: Final = 2048
+_WAYS: Final = 16
 _MAX_NOTED: Final = 1024
 """Searches that list more moves are not kept."""
 
@@ -39,6 +43,17 @@ _COLUMNS: Final = (1 << MAX_LENGTH) - 1
 _ONE: Final = np.uint64(1)
 _HALF: Final = np.uint64(32)
 _SET_BITS: Final = np.uint64(_SETS - 1)
+_ESCAPED: Final = 3
+"""Liberties with which a chain of the defender has escaped."""
+_NOT_IN_ATARI: Final = 2
+_MOST_LIBERTIES: Final = 4 * STRIDE * STRIDE
+"""More than a chain can have: KataGo's reader, where it is in error, counts liberties of others to their end."""
+_ALONE: Final = 1
+"""Mark of a point that is in a footprint."""
+_AROUND: Final = 2
+"""Of one that is in it with all beside it."""
+_TAKEN: Final = 4
+"""Of a stone whose chain is in it."""
 _MOST_TOLD: Final = 63
 """Liberties that a key tells apart."""
 _WORD: Final = np.uint64(64)
@@ -49,17 +64,19 @@ LADDER_MEMO: Final = np.dtype(
         ("size", np.int32),  # of the board in hand: columns times STRIDE, and rows
         ("rows_known", np.int8),
         ("rows", np.int64, _ROWS),  # stones of the board in hand: Black's bits, and White's from _WHITE_SHIFT on
-        ("footprint", np.int64, _ROWS),  # bits as Black's
         # moves that the search in hand has listed, from the first on; more are counted, but not kept
         ("noted_count", np.int32),
         ("noted", np.int16, _MAX_NOTED),
         # the footprint in the making
-        ("inside", np.int64, _ROWS),  # stones of a colour
-        ("found", np.int64, _ROWS),  # of these, those of chains that are in it
+        ("mark", np.int8, NUM_POINTS),  # of each point
+        ("weak", np.int16, STRIDE * STRIDE),  # heads of the defender's chains that are in it with all around
+        ("weak_count", np.int32),
+        ("around", np.int64, _ROWS),  # points with the mark _AROUND, bits as Black's
+        ("area", np.int64, MAX_LENGTH),  # the footprint: entry y has row y
         # the table: sets of _WAYS entries, of which the oldest goes first
         ("key", np.uint64, (_SETS, _WAYS)),  # 0 = free; the last bit is the verdict
         ("content", np.int64, (_SETS, _WAYS, MAX_LENGTH)),  # rows: stones as in ``rows``, the footprint above
-        ("box", np.int32, (_SETS, _WAYS)),  # around the footprint, `common.go.ladder_readings.box_around`
+        ("cells", np.int64, (_SETS, _WAYS)),  # that the footprint lies in, `common.go.ladder_readings.cells_of`
         ("next_way", np.int8, _SETS),
     ],
     align=True,
@@ -133,7 +150,7 @@ def search_key(board: Any, head: int, memo: Any) -> Any:
 def recall(board: Any, key: Any, memo: Any) -> int:
     """What an earlier search found, or UNKNOWN if there is none whose footprint is the same on this board.
 
-    Twice the box around the footprint, and the verdict as the lowest bit.
+    Twice the cells that the footprint lies in, and the verdict as the lowest bit.
     """
     if not memo["rows_known"]:
         _read_rows(board, memo)
@@ -149,42 +166,108 @@ def recall(board: Any, key: Any, memo: Any) -> int:
             area = content[y] >> _AREA_SHIFT
             differs |= (rows[y + 1] & (area | (area << _WHITE_SHIFT))) ^ (content[y] & _STONES)
         if differs == 0:
-            return 2 * int(memo["box"][index, way]) + int(keys[way] & _ONE)
+            return 2 * int(memo["cells"][index, way]) + int(keys[way] & _ONE)
     return UNKNOWN
 
 
 @njit(cache=True, nogil=True)
 def _find_footprint(board: Any, target: int, memo: Any) -> None:
-    """The footprint of the search for the chain of ``target`` that has just ended, but for the points around it."""
-    last_row = memo["size"] % STRIDE
-    footprint = memo["footprint"]
-    for row in range(last_row + 2):
-        footprint[row] = 0
+    """The footprint of the search for the chain of ``target`` that has just ended."""
+    mark = memo["mark"]
+    for point in range(NUM_POINTS):
+        mark[point] = 0
+    moves = 0
     for index in range(memo["noted_count"]):
-        point = np.int64(memo["noted"][index])
-        footprint[point // STRIDE] |= 1 << (point % STRIDE - 1)
-    found = memo["found"]
-    for row in range(1, last_row + 1):
-        found[row] = beside(footprint, row)
-    found[target // STRIDE] |= 1 << (target % STRIDE - 1)
-    is_white = board["colour"][target] == WHITE
-    _add_chains_at(found, is_white, last_row, memo)
-    for row in range(1, last_row + 1):
-        found[row] = beside(footprint, row)
-    _add_chains_at(found, not is_white, last_row, memo)
+        point = int(memo["noted"][index])
+        if mark[point] == 0:
+            mark[point] = _AROUND
+            memo["noted"][moves] = point
+            moves += 1
+    memo["weak_count"] = 0
+    defender = int(board["colour"][target])
+    _take_chain(board, int(board["chain_head"][target]), defender, memo)
+    for index in range(moves):
+        _take_chains_beside(board, int(memo["noted"][index]), defender, False, memo)
+    index = 0
+    while index < memo["weak_count"]:
+        head = int(memo["weak"][index])
+        stone = head
+        for _ in range(board["chain_size"][head]):
+            _take_chains_beside(board, stone, defender, True, memo)
+            stone = int(board["chain_next"][stone])
+        index += 1
+    _gather_area(memo)
 
 
 @njit(cache=True, nogil=True)
-def _add_chains_at(found: Any, is_white: bool, last_row: int, memo: Any) -> None:
-    """Take in the chains of one colour that have stones at points of ``found``, which is used up."""
-    shift = _WHITE_SHIFT if is_white else 0
-    inside = memo["inside"]
-    for row in range(1, last_row + 1):
-        inside[row] = (memo["rows"][row] >> shift) & _COLUMNS
-        found[row] &= inside[row]
-    fill_connected(inside, found, last_row)
-    for row in range(1, last_row + 1):
-        memo["footprint"][row] |= found[row]
+def _take_chains_beside(board: Any, point: int, defender: int, attackers_only: bool, memo: Any) -> None:
+    """Take in the chains that have stones beside ``point``."""
+    heads = board["chain_head"]
+    mark = memo["mark"]
+    for offset in NEIGHBOURS:
+        near = point + offset
+        if (heads[near] == 0) | (mark[near] & _TAKEN != 0):
+            continue
+        if not (attackers_only and board["colour"][near] == defender):
+            _take_chain(board, int(heads[near]), defender, memo)
+
+
+@njit(cache=True, nogil=True)
+def _take_chain(board: Any, head: int, defender: int, memo: Any) -> None:
+    """Take in the chain ``head``, with all around or with as many liberties as make it safe."""
+    colour = board["colour"]
+    following = board["chain_next"]
+    size = board["chain_size"][head]
+    mark = memo["mark"]
+    is_defender = colour[head] == defender
+    enough = _MOST_LIBERTIES if board["as_katago"] else (_ESCAPED if is_defender else _NOT_IN_ATARI)
+    first = NO_POINT
+    second = NO_POINT
+    third = NO_POINT
+    found = 0
+    stone = head
+    seen = 0
+    while seen < size and found < enough:
+        for offset in NEIGHBOURS:
+            near = stone + offset
+            if colour[near] == EMPTY and mark[near] & _AROUND == 0 and near != first and near != second:
+                first, second, third = near, first, second
+                found += 1
+        stone = following[stone]
+        seen += 1
+    how = _TAKEN | _ALONE
+    if found < enough:
+        how = _TAKEN | _AROUND
+        if is_defender:
+            memo["weak"][memo["weak_count"]] = head
+            memo["weak_count"] += 1
+    else:
+        mark[first] |= _ALONE
+        mark[second] |= _ALONE
+        if third != NO_POINT:
+            mark[third] |= _ALONE
+    stone = head
+    for _ in range(size):
+        mark[stone] |= how
+        stone = following[stone]
+
+
+@njit(cache=True, nogil=True)
+def _gather_area(memo: Any) -> None:
+    """Write ``area`` from the marks."""
+    last_row = memo["size"] % STRIDE
+    mark = memo["mark"]
+    around = memo["around"]
+    for row in range(last_row + 2):
+        points = 0
+        for x in range(MAX_LENGTH):
+            points |= (mark[row * STRIDE + 1 + x] & _AROUND != 0) << x
+        around[row] = points
+    for y in range(last_row):
+        points = around[y + 1] | beside(around, y + 1)
+        for x in range(MAX_LENGTH):
+            points |= (mark[(y + 1) * STRIDE + 1 + x] & _ALONE != 0) << x
+        memo["area"][y] = points & _COLUMNS
 
 
 @njit(cache=True, nogil=True)
@@ -197,29 +280,16 @@ def remember(board: Any, target: int, key: Any, is_captured: bool, memo: Any) ->
     if memo["noted_count"] > _MAX_NOTED:
         return UNKNOWN
     _find_footprint(board, target, memo)
-    footprint = memo["footprint"]
     rows = memo["rows"]
+    area = memo["area"]
     index = (key >> _ONE) & _SET_BITS
     way = memo["next_way"][index]
     memo["next_way"][index] = (way + 1) % _WAYS
     memo["key"][index, way] = key | _ONE if is_captured else key & ~_ONE
     content = memo["content"][index, way]
-    columns = 0
-    first_y = MAX_LENGTH
-    last_y = 0
     for y in range(memo["size"] % STRIDE):
-        here = footprint[y + 1]
-        around = here | (here << 1) | (here >> 1) | footprint[y] | footprint[y + 2]
-        area = around & _COLUMNS
-        content[y] = (rows[y + 1] & (area | (area << _WHITE_SHIFT))) | (area << _AREA_SHIFT)
-        columns |= area
-        if area != 0:
-            first_y = min(first_y, y)
-            last_y = y
-    first_x = lowest_index(columns)
-    last_x = first_x
-    while columns >> (last_x + 1) != 0:
-        last_x += 1
-    box = box_around(first_x, last_x, first_y, last_y)
-    memo["box"][index, way] = box
-    return 2 * box + int(is_captured)
+        here = area[y]
+        content[y] = (rows[y + 1] & (here | (here << _WHITE_SHIFT))) | (here << _AREA_SHIFT)
+    cells = cells_of(area, memo["size"] // STRIDE, memo["size"] % STRIDE)
+    memo["cells"][index, way] = cells
+    return 2 * cells + int(is_captured)

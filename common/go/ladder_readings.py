@@ -1,9 +1,10 @@
 """What ladder searches of a board looked at, so that the board a turn later need not search again.
 
-A *reading* is the verdict of one search with a box that holds its footprint (`common.go.ladder_memo`), in one number:
-as long as no point of the box changes colour, the verdict stands. A turn changes few points, so most searches of a
-position are known from the one before; they take a comparison each, where the memo, which knows searches of all boards,
-takes a key of all that stands around the chain and a look into a table of megabytes.
+A *reading* is the verdict of one search with the *cells* that its footprint (`common.go.ladder_memo`) lies in, in one
+number: as long as no point of them changes colour, the verdict stands. Cells are the board cut into at most 51 equal
+rectangles, on 7x7 its points. A turn changes few points, so most searches of a position are known from the one before;
+they take a comparison each, where the memo, which knows searches of all boards, takes a key of all that stands around
+the chain and a look into a table of megabytes.
 
 A STATE carries the readings of its board and of the one before (``reading``), in the order of the chains' heads.
 """
@@ -13,20 +14,37 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from common.go.points import MAX_LENGTH, STRIDE
+from common.go.points import MAX_LENGTH, PASS, STRIDE
 from common.go.state import MAX_READINGS, State
 from common.kernels import njit
 
 NO_READING: Final = 0
 
-_MAX_CHANGED: Final = 16
-"""Where more points have changed, after a large capture, nothing is taken over."""
-_BITS: Final = 5  # of a row or column of the box
-_FIELD: Final = (1 << _BITS) - 1
-_BOX_SHIFT: Final = 1
-_NAME_SHIFT: Final = _BOX_SHIFT + 4 * _BITS
-_POINT_BITS: Final = 9
+_MAX_CELLS: Final = 51
+_CELLS_SHIFT: Final = 1  # above the verdict
+_NAME_SHIFT: Final = _CELLS_SHIFT + _MAX_CELLS
+_MOVE_BITS: Final = 2
+
+
+def _cell_sizes() -> npt.NDArray[np.int8]:
+    """Width and height of the smallest cells of each board, by its columns and rows, and how many are in a row."""
+    sizes = np.zeros((MAX_LENGTH + 1, MAX_LENGTH + 1, 3), np.int8)
+    shapes = sorted(
+        ((width, height) for width in range(1, MAX_LENGTH + 1) for height in range(1, MAX_LENGTH + 1)),
+        key=lambda shape: (shape[0] * shape[1], max(shape)),
+    )
+    for columns in range(1, MAX_LENGTH + 1):
+        for rows in range(1, MAX_LENGTH + 1):
+            width, height = next(
+                (width, height) for width, height in shapes if -(-columns // width) * -(-rows // height) <= _MAX_CELLS
+            )
+            sizes[columns, rows] = width, height, -(-columns // width)
+    return sizes
+
+
+_CELL_SIZES: Final = _cell_sizes()
 
 READINGS: Final = np.dtype(
     [
@@ -35,23 +53,44 @@ READINGS: Final = np.dtype(
         ("known", np.int64, MAX_READINGS),  # of the board before, as far as they stand
         ("found_count", np.int32),
         ("found", np.int64, MAX_READINGS),  # of the board in hand
-        ("changed_count", np.int32),
-        ("changed", np.int16, _MAX_CHANGED),  # points
     ],
     align=True,
 )
 
 
 @njit(cache=True, nogil=True)
-def name_of(head: int, move: int) -> int:
-    """The search for the chain ``head`` after the attacker's ``move``, or PASS for one in atari; never 0."""
-    return (head << _POINT_BITS) | move
+def name_of(head: int, move: int, other: int) -> int:
+    """The search for the chain ``head`` after the attacker's ``move`` at one of its liberties; never 0.
+
+    Of a chain in atari the search before any move: PASS, and any ``other``.
+    """
+    return (head << _MOVE_BITS) | (0 if move == PASS else 1 + (move > other))
 
 
 @njit(cache=True, nogil=True)
-def box_around(first_x: int, last_x: int, first_y: int, last_y: int) -> int:
-    """A box of whole columns and rows, from 0 on, as a number."""
-    return first_x | (last_x << _BITS) | (first_y << 2 * _BITS) | (last_y << 3 * _BITS)
+def cells_of(rows: Any, x_size: int, y_size: int) -> int:
+    """The cells that a set of points lies in, as bits.
+
+    Args:
+        rows: int64, entry y has the bits of row y.
+    """
+    width = int(_CELL_SIZES[x_size, y_size, 0])
+    height = int(_CELL_SIZES[x_size, y_size, 1])
+    across = int(_CELL_SIZES[x_size, y_size, 2])
+    cells = 0
+    shift = 0
+    for first in range(0, y_size, height):
+        here = 0
+        for y in range(first, min(first + height, y_size)):
+            here |= int(rows[y])
+        if width > 1:
+            points = here
+            here = 0
+            for x in range(across):
+                here |= ((points >> (x * width)) & ((1 << width) - 1) != 0) << x
+        cells |= here << shift
+        shift += across
+    return cells
 
 
 @njit(cache=True, nogil=True)
@@ -67,43 +106,27 @@ def verdict_of(reading: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _find_changed(state: State, readings: Any) -> bool:
-    """List the points whose colours are not those of a turn ago; False if they are too many."""
+def _changed_cells(state: State) -> int:
+    """The cells with points whose colours are not those of a turn ago, as bits."""
     colour = state["colour"]
     earlier = state["earlier_colour"][0]
-    count = 0
-    for row in range(1, state["y_size"] + 1):
-        first = row * STRIDE + 1
+    x_size = state["x_size"]
+    y_size = state["y_size"]
+    width = int(_CELL_SIZES[x_size, y_size, 0])
+    height = int(_CELL_SIZES[x_size, y_size, 1])
+    across = int(_CELL_SIZES[x_size, y_size, 2])
+    cells = 0
+    for y in range(y_size):
+        first = (y + 1) * STRIDE + 1
         differs = 0
         for x in range(MAX_LENGTH):
             differs |= colour[first + x] != earlier[first + x]
         if differs == 0:
             continue
-        for x in range(MAX_LENGTH):
+        for x in range(x_size):
             if colour[first + x] != earlier[first + x]:
-                if count == _MAX_CHANGED:
-                    return False
-                readings["changed"][count] = first + x
-                count += 1
-    readings["changed_count"] = count
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _stands(reading: Any, readings: Any) -> bool:
-    """Whether none of the changed points is in the box of ``reading``."""
-    box = reading >> _BOX_SHIFT
-    first_x = box & _FIELD
-    last_x = (box >> _BITS) & _FIELD
-    first_y = (box >> 2 * _BITS) & _FIELD
-    last_y = (box >> 3 * _BITS) & _FIELD
-    for index in range(readings["changed_count"]):
-        point = readings["changed"][index]
-        x = point % STRIDE - 1
-        y = point // STRIDE - 1
-        if first_x <= x <= last_x and first_y <= y <= last_y:
-            return False
-    return True
+                cells |= 1 << (y // height * across + x // width)
+    return cells
 
 
 @njit(cache=True, nogil=True)
@@ -113,13 +136,14 @@ def begin_readings(state: State, readings: Any) -> None:
     readings["next_known"] = 0
     readings["found_count"] = 0
     earlier = state["reading"][1]
-    if earlier[0] == NO_READING or not _find_changed(state, readings):
+    if earlier[0] == NO_READING:
         return
+    changed = _changed_cells(state) << _CELLS_SHIFT
     count = 0
     for index in range(MAX_READINGS):
         if earlier[index] == NO_READING:
             break
-        if _stands(earlier[index], readings):
+        if earlier[index] & changed == 0:
             readings["known"][count] = earlier[index]
             count += 1
     readings["known_count"] = count
@@ -139,12 +163,12 @@ def known_reading(readings: Any, name: int) -> int:
 
     The moves of one chain come in any order: those of its own stay where they are.
     """
-    chain = name >> _POINT_BITS
+    chain = name >> _MOVE_BITS
     index = readings["next_known"]
-    while index < readings["known_count"] and readings["known"][index] >> (_NAME_SHIFT + _POINT_BITS) < chain:
+    while index < readings["known_count"] and readings["known"][index] >> (_NAME_SHIFT + _MOVE_BITS) < chain:
         index += 1
     readings["next_known"] = index
-    while index < readings["known_count"] and readings["known"][index] >> (_NAME_SHIFT + _POINT_BITS) == chain:
+    while index < readings["known_count"] and readings["known"][index] >> (_NAME_SHIFT + _MOVE_BITS) == chain:
         if readings["known"][index] >> _NAME_SHIFT == name:
             return int(readings["known"][index])
         index += 1

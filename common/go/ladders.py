@@ -169,8 +169,49 @@ def _liberties_if_played(board: Any, point: int, colour_played: int, spent: int,
 
 
 @njit(cache=True, nogil=True)
+def _touches(board: Any, point: int, head: int) -> bool:
+    """Whether a stone of the chain ``head`` is beside ``point``."""
+    heads = board["chain_head"]
+    return bool(
+        (heads[point - STRIDE] == head)
+        | (heads[point - 1] == head)
+        | (heads[point + 1] == head)
+        | (heads[point + STRIDE] == head)
+    )
+
+
+@njit(cache=True, nogil=True)
 def _liberties_with_friends(board: Any, point: int, colour_played: int, spent: int, lost: int, enough: int) -> int:
     """The same where chains beside the point may bring liberties, without captures."""
+    colour = board["colour"]
+    heads = board["chain_head"]
+    liberties = board["chain_liberties"]
+    only = _NO_HEAD
+    friends = 0
+    found = 0
+    for offset in NEIGHBOURS:
+        near = point + offset
+        if colour[near] != colour_played:
+            found += (colour[near] == EMPTY) & (near != lost)
+            continue
+        friend = wide(heads[near])
+        if friend != spent and friend != only and liberties[friend] > 1:
+            only = friend
+            friends += 1
+            if liberties[friend] - 1 - (lost != NO_POINT) >= enough:
+                return enough
+    if friends > 1:
+        return _liberties_of_friends(board, point, colour_played, spent, lost, enough)
+    found += liberties[only] - 1 - (lost != NO_POINT and _touches(board, lost, only))
+    for offset in NEIGHBOURS:
+        near = point + offset
+        found -= colour[near] == EMPTY and near != lost and _touches(board, near, only)
+    return int(min(found, enough))
+
+
+@njit(cache=True, nogil=True)
+def _liberties_of_friends(board: Any, point: int, colour_played: int, spent: int, lost: int, enough: int) -> int:
+    """The same where several chains may have liberties in common, which are looked for stone by stone."""
     colour = board["colour"]
     heads = board["chain_head"]
     liberties = board["chain_liberties"]
@@ -187,8 +228,6 @@ def _liberties_with_friends(board: Any, point: int, colour_played: int, spent: i
         friend = heads[near]
         if colour[near] != colour_played or friend == spent or liberties[friend] == 1:
             continue
-        if liberties[friend] - 1 - (lost != NO_POINT) >= enough:
-            return enough
         stone = near
         for _ in range(board["chain_size"][friend]):
             for other in NEIGHBOURS:
@@ -403,20 +442,17 @@ def _is_captured(board: Any, target: int) -> bool:
 def _is_captured_now(board: Any, head: int, liberty: int) -> bool:
     """`_is_captured` of a chain in atari, whose ``liberty`` is given, or as an earlier search knows it."""
     memo = board["memo"]
-    name = name_of(head, wide(PASS))
-    reading = known_reading(board["readings"], name)
-    if reading == NO_READING:
-        key = search_key(board, head, memo)
-        found = recall(board, key, memo)
+    key = search_key(board, head, memo)
+    found = recall(board, key, memo)
+    if found == UNKNOWN:
+        memo["noted_count"] = 0
+        note(memo, liberty)
+        is_captured = _is_captured(board, head)
+        if board["played"] <= _MAX_REMEMBERED:
+            found = remember(board, head, key, is_captured, memo)
         if found == UNKNOWN:
-            memo["noted_count"] = 0
-            note(memo, liberty)
-            is_captured = _is_captured(board, head)
-            if board["played"] <= _MAX_REMEMBERED:
-                found = remember(board, head, key, is_captured, memo)
-            if found == UNKNOWN:
-                return is_captured
-        reading = reading_of(name, found)
+            return is_captured
+    reading = reading_of(name_of(head, wide(PASS), wide(PASS)), found)
     keep_reading(board["readings"], reading)
     return verdict_of(reading)
 
@@ -428,24 +464,21 @@ def _is_captured_after(board: Any, head: int, move: int, other: int, frame: Any)
     ``other`` is the chain's second liberty.
     """
     memo = board["memo"]
-    name = name_of(head, move)
-    reading = known_reading(board["readings"], name)
-    if reading == NO_READING:
-        attacker = opponent(wide(board["colour"][head]))
-        key = search_key(board, head, memo) ^ STONE_KEYS[attacker, move]
-        found = recall(board, key, memo)
+    attacker = opponent(wide(board["colour"][head]))
+    key = search_key(board, head, memo) ^ STONE_KEYS[attacker, move]
+    found = recall(board, key, memo)
+    if found == UNKNOWN:
+        memo["noted_count"] = 0
+        note(memo, move)
+        note(memo, other)
+        play_stone(board, move, attacker, frame)
+        is_captured = _is_captured(board, head)
+        undo_stone(board, frame)
+        if board["played"] <= _MAX_REMEMBERED:
+            found = remember(board, head, key, is_captured, memo)
         if found == UNKNOWN:
-            memo["noted_count"] = 0
-            note(memo, move)
-            note(memo, other)
-            play_stone(board, move, attacker, frame)
-            is_captured = _is_captured(board, head)
-            undo_stone(board, frame)
-            if board["played"] <= _MAX_REMEMBERED:
-                found = remember(board, head, key, is_captured, memo)
-            if found == UNKNOWN:
-                return is_captured
-        reading = reading_of(name, found)
+            return is_captured
+    reading = reading_of(name_of(head, move, other), found)
     keep_reading(board["readings"], reading)
     return verdict_of(reading)
 
@@ -471,6 +504,10 @@ def _glance(board: Any, head: int, move: int, other: int, has_prey: bool) -> int
 @njit(cache=True, nogil=True)
 def _is_laddered_now(board: Any, head: int) -> bool:
     """Whether a chain in atari is captured though its owner is to move."""
+    reading = known_reading(board["readings"], name_of(head, wide(PASS), wide(PASS)))
+    if reading != NO_READING:
+        keep_reading(board["readings"], reading)
+        return verdict_of(reading)
     defender = wide(board["colour"][head])
     liberty, _, has_prey = _look_around(board, head)
     found = _liberties_if_played(board, liberty, defender, _NO_HEAD, _NONE, 3)
@@ -482,17 +519,24 @@ def _is_laddered_now(board: Any, head: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def _works(board: Any, head: int, move: int, other: int, has_prey: bool, frame: Any) -> bool:
+    """Whether the attacker's ``move`` at one of a chain's two liberties captures it; ``other`` is the second."""
+    reading = known_reading(board["readings"], name_of(head, move, other))
+    if reading != NO_READING and move != board["ko_point"]:
+        keep_reading(board["readings"], reading)
+        return verdict_of(reading)
+    verdict = _glance(board, head, move, other, has_prey)
+    if verdict != _OPEN:
+        return bool(verdict == _CAPTURED)
+    return _is_captured_after(board, head, move, other, frame)
+
+
+@njit(cache=True, nogil=True)
 def _find_working_moves(board: Any, head: int, ladder: Any, frame: Any) -> bool:
     """Marks the attacker's moves that capture a chain of two liberties; whether there is one."""
     first, second, has_prey = _look_around(board, head)
-    first_verdict = _glance(board, head, first, second, has_prey)
-    second_verdict = _glance(board, head, second, first, has_prey)
-    first_works = first_verdict == _CAPTURED
-    second_works = second_verdict == _CAPTURED
-    if first_verdict == _OPEN:
-        first_works = _is_captured_after(board, head, first, second, frame)
-    if second_verdict == _OPEN:
-        second_works = _is_captured_after(board, head, second, first, frame)
+    first_works = _works(board, head, first, second, has_prey, frame)
+    second_works = _works(board, head, second, first, has_prey, frame)
     bit = 1 << opponent(board["colour"][head])
     if first_works:
         ladder[first] |= bit
@@ -512,7 +556,7 @@ def _solve_all(x_size: int, y_size: int, ladder: Any, board: Any) -> None:
     for point in range(NUM_POINTS):
         ladder[point] = 0
     for head in range(STRIDE, (y_size + 1) * STRIDE):
-        if heads[head] != head or liberties[head] > 2:
+        if (heads[head] != head) | (liberties[head] > 2):
             continue
         if liberties[head] == 1:
             laddered = _is_laddered_now(board, head)

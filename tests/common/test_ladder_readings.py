@@ -10,13 +10,13 @@ from common.go.ladder_readings import (
     NO_READING,
     READINGS,
     begin_readings,
-    box_around,
+    cells_of,
     keep_reading,
     name_of,
     reading_of,
     verdict_of,
 )
-from common.go.points import PASS, from_vertex, point_at
+from common.go.points import BLACK, MAX_LENGTH, PASS, point_at
 from common.go.start import GameStart
 from common.go.state import MAX_READINGS
 from tests.common.test_ladder_memo import LADDER, fresh_map_of, map_of, new_scratch
@@ -69,18 +69,33 @@ def test_no_more_readings_are_kept_than_there_is_room_for() -> None:
     assert np.array_equal(scratch["readings"]["found"], kept)
 
 
-def test_a_box_holds_its_edges() -> None:
-    game = Game(GameStart(9, 9))
-    name = name_of(from_vertex("E5", 9, 9), from_vertex("E6", 9, 9))
-    reading = reading_of(name, 2 * box_around(3, 5, 2, 6) + 1)
-    assert verdict_of(reading)
+@pytest.mark.parametrize(("x_size", "y_size"), [(7, 7), (9, 9), (13, 13), (19, 19), (2, 19), (19, 3)])
+def test_a_reading_falls_where_a_point_of_its_cells_changes(x_size: int, y_size: int) -> None:
+    """Every point has one cell; on boards of at most 51 points no other point has it."""
+    game = Game(GameStart(x_size, y_size))
     readings = np.zeros(1, READINGS)[0]
-    for y in range(9):
-        for x in range(9):
-            state = np.array([game.state])[0]
-            state["reading"][1] = NO_READING
-            state["reading"][1][0] = reading
-            state["earlier_colour"][0] = state["colour"]
-            state["earlier_colour"][0][point_at(x, y)] = 1
-            begin_readings(state, readings)
-            assert readings["known_count"] == (0 if 3 <= x <= 5 and 2 <= y <= 6 else 1), (x, y)
+    rows = np.zeros(MAX_LENGTH, np.int64)
+    random = np.random.default_rng(x_size)
+    for x, y in random.integers((x_size, y_size), size=(12, 2)).tolist():
+        rows[:] = 0
+        rows[y] = 1 << x
+        cells = cells_of(rows, x_size, y_size)
+        assert cells.bit_count() == 1
+        name = name_of(point_at(x, y), point_at(x, y) + 1, PASS)
+        reading = reading_of(name, 2 * cells + 1)
+        assert verdict_of(reading)
+        assert reading > 0
+        for other_y in range(y_size):
+            for other_x in range(x_size):
+                state = np.array([game.state])[0]
+                state["reading"][1] = NO_READING
+                state["reading"][1][0] = reading
+                state["earlier_colour"][0] = state["colour"]
+                state["earlier_colour"][0][point_at(other_x, other_y)] = BLACK
+                begin_readings(state, readings)
+                rows[:] = 0
+                rows[other_y] = 1 << other_x
+                is_same_cell = cells_of(rows, x_size, y_size) == cells
+                assert readings["known_count"] == (0 if is_same_cell else 1), (x, y, other_x, other_y)
+                if x_size * y_size <= 51:
+                    assert is_same_cell == ((x, y) == (other_x, other_y))
