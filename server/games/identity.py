@@ -7,14 +7,13 @@ client waits, so nothing is replayed; what is no honest record is the audit's bu
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
-import numpy as np
-import numpy.typing as npt
 from sgfmill.sgf_grammar import text_value
 
 _A: Final = ord("a")
@@ -23,6 +22,8 @@ _PASS: Final = 255
 _COLOURS: Final = ("B", "W")
 _SET_UP: Final = (("AE", None), ("AB", 0), ("AW", 1))
 """What a node does to the board before its move, in this order, as `common.sgf` reads it."""
+_SETS_UP: Final = frozenset(name for name, _ in _SET_UP)
+_AS_IS: Final = bytes(range(256))
 
 Node = Mapping[str, Sequence[bytes]]
 
@@ -36,9 +37,9 @@ def identity_of(nodes: Iterable[Node], *, x_size: int, y_size: int, black: int, 
     most = x_size * y_size  # rectangles would make millions of points out of a short text
     colours = bytearray()
     stones: dict[tuple[int, int], int] = {}
-    moves: list[tuple[int, int]] = []
+    moves_x, moves_y = bytearray(), bytearray()
     for node in nodes:
-        for name, label in _SET_UP:
+        for name, label in _SET_UP if not _SETS_UP.isdisjoint(node) else ():
             points = (point for value in node.get(name, ()) for point in _points(value, x_size, y_size))
             for point in itertools.islice(points, most):
                 if label is None:
@@ -47,17 +48,54 @@ def identity_of(nodes: Iterable[Node], *, x_size: int, y_size: int, black: int, 
                     stones[point] = label
         for number, name in enumerate(_COLOURS):
             for value in itertools.islice(node.get(name, ()), 1):  # further values of a move are not read by anybody
+                x, y = _move(value, x_size, y_size)
                 colours.append(number)
-                moves.append(next(_points(value, x_size, y_size), (_PASS, _PASS)))
+                moves_x.append(x)
+                moves_y.append(y)
     head = f"{x_size} {y_size} {black} {white} ".encode() + b" " + bytes(colours) + b" "
-    placed = np.array(moves, np.uint8).reshape(-1, 2)
-    set_up = np.array(list(stones), np.uint8).reshape(-1, 2)
-    labels = np.array(list(stones.values()), np.uint8)
-    views = [
-        _seen(set_up, x_size, y_size, turn, [labels]) + b" " + _seen(placed, x_size, y_size, turn, [])
-        for turn in range(8 if x_size == y_size else 4)
-    ]
+    views = _views(stones, bytes(moves_x), bytes(moves_y), x_size, y_size)
     return UUID(bytes=hashlib.sha256(head + min(views)).digest()[:16])
+
+
+def _views(
+    stones: Mapping[tuple[int, int], int], moves_x: bytes, moves_y: bytes, x_size: int, y_size: int
+) -> Iterator[bytes]:
+    """Stones and moves as they are seen from each side of the board that is alike."""
+    for x in (_AS_IS, _mirror(x_size)):
+        for y in (_AS_IS, _mirror(y_size)):
+            xs, ys = moves_x.translate(x), moves_y.translate(y)
+            yield _stones_seen(stones, x, y, swaps=False) + b" " + _interleaved(xs, ys)
+            if x_size == y_size:
+                yield _stones_seen(stones, x, y, swaps=True) + b" " + _interleaved(ys, xs)
+
+
+def _move(value: bytes, x_size: int, y_size: int) -> tuple[int, int]:
+    """The point of a move, or that of a pass."""
+    if len(value) == 2:  # as nearly all are; where one of the two is no letter it is no point either way
+        x, y = value[0] - _A, value[1] - _A
+        return (x, y) if 0 <= x < x_size and 0 <= y < y_size else (_PASS, _PASS)
+    return next(_points(value, x_size, y_size), (_PASS, _PASS))
+
+
+@functools.cache  # there are nineteen
+def _mirror(size: int) -> bytes:
+    """What each coordinate is seen from the other side, for `bytes.translate`; a pass stays one."""
+    return bytes(size - 1 - at if at < size else at for at in range(256))
+
+
+def _interleaved(first: bytes, second: bytes) -> bytes:
+    """The bytes of both in turn."""
+    both = bytearray(2 * len(first))
+    both[::2], both[1::2] = first, second
+    return bytes(both)
+
+
+def _stones_seen(stones: Mapping[tuple[int, int], int], x: bytes, y: bytes, swaps: bool) -> bytes:
+    """The set of stones as a view has them: label and coordinates of each, in order."""
+    seen = [(label, x[at_x], y[at_y]) for (at_x, at_y), label in stones.items()]
+    return b"".join(
+        sorted(bytes((label, second, first) if swaps else (label, first, second)) for label, first, second in seen)
+    )
 
 
 def _points(value: bytes, x_size: int, y_size: int) -> Iterator[tuple[int, int]]:
@@ -70,20 +108,3 @@ def _points(value: bytes, x_size: int, y_size: int) -> Iterator[tuple[int, int]]
         for x in range(first[0] - _A, last[0] - _A + 1):
             if 0 <= x < x_size and 0 <= y < y_size:
                 yield x, y
-
-
-def _seen(
-    points: npt.NDArray[np.uint8], x_size: int, y_size: int, turn: int, labels: list[npt.NDArray[np.uint8]]
-) -> bytes:
-    """Points (x, y) in one of the views of a board: bit 0 mirrors x, bit 1 y, bit 2 swaps the two.
-
-    With labels, which stay with their points, they are a set and not a sequence.
-    """
-    is_point = points[:, 0] != _PASS
-    x = np.where(is_point & bool(turn & 1), x_size - 1 - points[:, 0], points[:, 0])
-    y = np.where(is_point & bool(turn & 2), y_size - 1 - points[:, 1], points[:, 1])
-    columns = [y, x] if turn & 4 else [x, y]
-    seen = np.stack([*labels, *columns], axis=1).astype(np.uint8)
-    if labels:
-        seen = seen[np.lexsort(seen.T[::-1])]
-    return seen.tobytes()

@@ -17,7 +17,7 @@ from server.errors import GameRefused
 from server.games.identity import Node
 
 ROWS_LIMITS: Final = Limits(max_file_bytes=MAX_NPZ_BYTES, max_unpacked_bytes=MAX_NPZ_UNPACKED_BYTES, max_rows=MAX_ROWS)
-_ONCE: Final = ("B", "W", "C", "SZ", "KM", "HA", "RU", "RE", "PB", "PW", "PL", "FF", "GM", "CA")
+_ONCE: Final = frozenset(("B", "W", "C", "SZ", "KM", "HA", "RU", "RE", "PB", "PW", "PL", "FF", "GM", "CA"))
 """Properties of one value, as far as anybody reads them."""
 _SGF_BEGINNINGS: Final = (b"(;FF[4]GM[1]", b"(;GM[1]FF[4]")
 
@@ -52,8 +52,8 @@ def check_sgf(sgf: bytes) -> list[Node]:
 def _check_once(nodes: Sequence[Node]) -> None:
     """Refuse what two readers may take for two games: a property that has one value, and is given another."""
     for number, node in enumerate(nodes):
-        for name in _ONCE:
-            if len(node.get(name, ())) > 1:
+        for name, values in node.items():
+            if len(values) > 1 and name in _ONCE:
                 raise GameRefused(f"its SGF has more than one {name} in node {number}")
 
 

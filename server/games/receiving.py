@@ -83,7 +83,7 @@ def game_receive(*, contributor: Contributor, form: GameUpload, names: Names, sg
     )
     claim = JobClaim(form.job_id, form.job_token, form.game_number)
     with _doubles_first(game):  # asked again with the row; before it, so that a stranger's files are not even stored
-        _job_of(game, claim, lock=False)
+        game.job = _job_of(game, claim)
         if game.content is not None:
             _refuse_known_content(game)
     with NewFiles() as files:
@@ -156,8 +156,8 @@ def _net_changes(names: Names, first: Network, run: Run) -> list[tuple[int, Netw
     return changes
 
 
-def _job_of(game: Game, claim: JobClaim, *, lock: bool) -> Job:
-    """The job that asked for a game; locked inside the caller's transaction. Says of the game whether that is proved.
+def _job_of(game: Game, claim: JobClaim) -> Job:
+    """The job that asked for a game. Says of the game whether that is proved.
 
     A match game that is proved, and that says which of its job it is, may have the moves of another: between two strong
     networks on a small board many have.
@@ -172,7 +172,6 @@ def _job_of(game: Game, claim: JobClaim, *, lock: bool) -> Job:
         black=game.black_network,
         white=game.white_network,
         claim=claim,
-        lock=lock,
     )
     game.is_proved = is_token_of(job, claim.token)
     if not game.is_proved and game.run.unproven_games == UnprovenGames.REFUSE:
@@ -186,9 +185,9 @@ def _insert(game: Game, claim: JobClaim, size: int) -> None:
     """Write the row and everything that follows from it in one transaction."""
     try:
         with _doubles_first(game), transaction.atomic():
-            game.job = _job_of(game, claim, lock=True)
+            while not job_game_received(game.job):
+                game.job = _job_of(game, claim)  # another upload took the last place of the first one
             game.save(force_insert=True)
-            job_game_received(game.job)
             quota_use(game.contributor, size)
             transaction.on_commit(AUDIT.send)
     except IntegrityError as error:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Case, F, Q, Value, When
 from django.utils import timezone
 
 from common.wire import MAX_TASK_REP_FACTOR, TaskRequest
@@ -227,9 +227,8 @@ def job_for_upload(
     black: Network,
     white: Network,
     claim: JobClaim,
-    lock: bool,
 ) -> Job:
-    """The job that a game belongs to; to be locked inside the caller's transaction.
+    """The job that a game belongs to, as things stand: another upload may take its last place (`job_game_received`).
 
     A client that knows its job names it. KataGo's does not: then it is the newest of this contributor's jobs for the
     same networks that still misses games.
@@ -239,8 +238,7 @@ def job_for_upload(
             long ago.
     """
     earliest = timezone.now() - LATE_GAMES
-    jobs = Job.objects.select_for_update(no_key=True, of=("self",)) if lock else Job.objects.all()
-    jobs = jobs.select_related("text").defer("text__text")
+    jobs = Job.objects.select_related("text").defer("text__text")
     jobs = jobs.filter(contributor=contributor, run=run, kind__in=kinds)
     pair, job_id = {black.pk, white.pk}, claim.job_id
     if job_id is not None:
@@ -267,13 +265,19 @@ def job_for_upload(
     return job
 
 
-def job_game_received(job: Job) -> None:
-    """Note that one more game of a job arrived; inside the caller's transaction, with the job locked."""
-    job.received += 1
-    if job.received >= job.games:
-        job.state = JobState.DONE
-    job.save(update_fields=["received", "state"])
+def job_game_received(job: Job) -> bool:
+    """Note that one more game of a job arrived, which locks the job to the end of the caller's transaction.
+
+    Returns:
+        False, with nothing done, where all its games have arrived.
+    """
+    is_last = Q(received=F("games") - 1)
+    state = Case(When(is_last, then=Value(JobState.DONE)), default=F("state"))
+    taking = Job.objects.filter(pk=job.pk, received__lt=F("games"))
+    if not taking.update(received=F("received") + 1, state=state):
+        return False
     if job.gate_id is not None:
         gate_game_arrived(job.gate_id)
     if job.match_id is not None:
         WantedMatch.objects.filter(pk=job.match_id).update(received=F("received") + 1)
+    return True
