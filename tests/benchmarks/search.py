@@ -110,18 +110,21 @@ def _measure(case: Case) -> None:
 
 
 def _compare_with_today(case: Case) -> None:
-    """What a playout takes with all of today's techniques beside the paper's; median of neighbouring turns."""
-    pool = SearchPool(_evaluator(case), slots=SLOTS, max_visits=case.visits)
-    games = [_game(case, seed) for seed in range(SLOTS)]
+    """What a playout takes with all of today's techniques beside the paper's; median of neighbouring turns.
+
+    Each turn has positions of its own, of which no memo knows more than in games, and each side a pool of its own.
+    """
+    pools = [SearchPool(_evaluator(case), slots=SLOTS, max_visits=case.visits) for _ in range(2)]
     sides = _paper(case.visits), _today()
     seconds: list[list[float]] = [[], []]
     for turn in range(TURNS + 1):  # the first is not timed
+        games = [_game(case, turn * SLOTS + slot) for slot in range(SLOTS)]
         for side in (0, 1) if turn % 2 else (1, 0):
             start = time.thread_time()
-            _search(pool, games, sides[side], case.visits)
+            _search(pools[side], games, sides[side], case.visits)
             spent = time.thread_time() - start
             if turn:
-                seconds[side].append(spent / sum(pool.playouts_done(slot) for slot in range(SLOTS)))
+                seconds[side].append(spent / sum(pools[side].playouts_done(slot) for slot in range(SLOTS)))
     ratio = statistics.median(today / paper for paper, today in zip(*seconds, strict=True))
     print(
         f"{case.edge}x{case.edge} uniform, {case.visits} visits: a playout takes {1e6 * min(seconds[0]):.1f} µs with "
