@@ -224,7 +224,7 @@ class Loop:
 
     def _end_if_due(self, group: StreamGroup[FromChild], signals: StopSignals) -> None:
         """Let the running games be the last ones if that was asked for, or there are no others."""
-        if self._is_ending:
+        if self._is_ending or self._is_stopped(signals):
             return
         if signals.finish.is_set():
             running = self._status.running
