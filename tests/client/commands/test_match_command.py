@@ -142,7 +142,7 @@ def test_a_match_of_several_bots_goes_on_where_it_was(tmp_path: Path, capsys: py
         openings.setdefault(int(str(each["number"])) // 10, set()).add((game.x_size, game.rules.to_short()))
     assert all(len(found) == 1 for found in openings.values()), "a round has one opening"
     assert match.run(options("--games", 20, "--override", "extraPairs=2-3")) == 1
-    assert "holds another match (pairs: " in capsys.readouterr().err
+    assert "holds another match (pairs, 6: none there, [2, 3, true] here)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
