@@ -1,7 +1,7 @@
 """That kernels are being compiled, told on stderr: for programs that answer others and would be silent for minutes.
 
 A first start compiles many kernels one after the other, each when it is first called: together they are one line, and
-one when no other has begun for a while.
+one when no other has begun for a while. How long it takes is said once.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from common.progress import COMPILING, QUIET_S, write
 _event: Final[Any] = numba.core.event  # not typed
 COMPILES: Final = "numba:compile"
 """numba's name for compiling a function that was not found among the kept ones."""
+
+_MORE: Final = "compiling what else is needed"
 
 
 class CompilationTeller(_event.Listener):  # type: ignore[misc]
@@ -41,6 +43,7 @@ class CompilationTeller(_event.Listener):  # type: ignore[misc]
         self._began: float | None = None  # of those that are told together
         self._ended = 0.0
         self._said = False
+        self._is_first = True  # nothing was said yet
         self._call_off: Callable[[], None] = _nothing
 
     def on_start(self, event: object) -> None:
@@ -69,7 +72,8 @@ class CompilationTeller(_event.Listener):  # type: ignore[misc]
         with self._lock:
             if self._depth and not self._said:
                 self._said = True
-                self._write(f"{COMPILING} …")
+                self._write(f"{COMPILING if self._is_first else _MORE} …")
+                self._is_first = False
 
     def _tell_end(self) -> None:
         with self._lock:
