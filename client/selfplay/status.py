@@ -43,13 +43,14 @@ class Status:
     @property
     def is_loading(self) -> bool:
         """Whether no game has had a move yet: networks are loaded, kernels compiled."""
-        return not (self._evaluations or self._found)
+        return not (self.games or self._evaluations or self._found)
 
     def add(self, game: FinishedGame) -> None:
         """Count a finished game."""
         self.games += 1
         self.moves += game.facts.game_length
         self.rows += game.facts.num_training_rows
+        self._end_loading()
 
     def hear(self, stream: str, progress: Progress) -> None:
         """Take what a stream says of itself."""
@@ -57,8 +58,7 @@ class Status:
         self._streams[stream] = progress
         self._evaluations += progress.evaluations - before.evaluations
         self._found += progress.found - before.found
-        if self._loading is not None and not self.is_loading:
-            self._loading.over()
+        self._end_loading()
 
     def load(self) -> None:
         """Everything begins to be loaded, which is told if it takes long."""
@@ -69,6 +69,10 @@ class Status:
         if self._loading is not None:
             self._loading.over(well=False)
         self.report()
+
+    def _end_loading(self) -> None:
+        if self._loading is not None and not self.is_loading:
+            self._loading.over()
 
     def lose(self, stream: str) -> None:
         """A stream's process has ended, and counts from 0 when it is started again."""

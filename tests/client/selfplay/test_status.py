@@ -11,6 +11,13 @@ def is_loading(status: Status) -> bool:
     return status.is_loading
 
 
+def test_a_game_that_is_over_had_moves_whatever_its_stream_has_told() -> None:
+    status = Status(list[str]().append)
+    assert is_loading(status)
+    status.add(finished(order(1)))
+    assert not is_loading(status)
+
+
 def test_the_line() -> None:
     """While nothing has been searched there is none."""
     now = [100.0]
