@@ -8,6 +8,7 @@ threads.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,7 +56,7 @@ def plan_streams(gpus: str, cpu_streams: int, games_per_stream: int, gpu_count: 
 def _gpu_numbers(text: str, gpu_count: int) -> list[int]:
     if not text:
         return list(range(gpu_count))
-    there = f"this machine has GPUs 0 to {gpu_count - 1}" if gpu_count else "this machine has no GPU that torch can use"
+    there = _gpus_there(gpu_count)
     numbers = []
     for part in text.split(","):
         if not part.strip().isdecimal():
@@ -71,6 +72,26 @@ def _gpu_numbers(text: str, gpu_count: int) -> list[int]:
             raise DeviceError(f"--gpus {text!r}: GPU {number} is named twice")
         numbers.append(number)
     return numbers
+
+
+def check_device(device: str) -> None:
+    """Refuse a device for evaluations that is not there; by the names that `nets.evaluation.evaluator` takes.
+
+    Raises:
+        DeviceError: no device, or a GPU that is not there.
+    """
+    if device == CPU:
+        return
+    named = re.fullmatch(r"cuda|(?:cuda:)?(\d{1,4})", device, re.ASCII)
+    if named is None:
+        raise DeviceError(f"there is no device {device!r}; say cpu, or cuda with the number of a GPU as in cuda:0")
+    count = gpu_count(device)
+    if int(named[1] or 0) >= count:
+        raise DeviceError(f"device {device}: {_gpus_there(count)}; say cpu to use the processor")
+
+
+def _gpus_there(count: int) -> str:
+    return f"this machine has GPUs 0 to {count - 1}" if count else "this machine has no GPU that torch can use"
 
 
 def _cpu_streams(cpu_streams: int, games_per_stream: int) -> list[Stream]:

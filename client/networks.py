@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from common.precision import Precision
+from nets.files.katago_file import read_net
 
 if TYPE_CHECKING:
     from nets.evaluation.batch import Evaluator
@@ -26,6 +27,7 @@ class Network:
 
     name: str
     path: Path | None
+    stamp: tuple[int, int] | None = None  # of a file that may be overwritten: time of change in nanoseconds, bytes
 
 
 Loader = Callable[[Network, int], "Evaluator"]
@@ -36,14 +38,27 @@ def network_of(model: str) -> Network:
     """The network that ``--model`` names: a file, or `RANDOM_MODEL`.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        OSError: there is no such file.
     """
     if model == RANDOM_MODEL:
         return Network(RANDOM_MODEL, None)
     path = Path(model)
+    if path.is_dir():
+        raise IsADirectoryError(f"{model} is a folder, not a network file; give a .bin.gz file in it")
     if not path.is_file():
         raise FileNotFoundError(f"there is no network file {model}; give a .bin.gz file, or the word {RANDOM_MODEL}")
     return Network(name_of_file(path).removesuffix(".gz").removesuffix(".bin"), path)
+
+
+def check_network(network: Network) -> None:
+    """Read its file and forget it again, so that a bad one is told before anything that takes long.
+
+    Raises:
+        NetFileError: it is no whole network.
+        OSError: it cannot be read.
+    """
+    if network.path is not None:
+        read_net(network.path)
 
 
 def name_of_file(path: Path) -> str:

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
-from client.stopping import STOP_SIGNALS
+from common.interrupts import STOP_SIGNALS
 
 _CONTEXT: Final = multiprocessing.get_context("spawn")
 

@@ -131,7 +131,7 @@ PASSED_OVER: Final[Mapping[str, str]] = {
     r"(?:botName|nnModelFile)\d*|numBots|includeBots|secondaryBots|extraPairs\w*": (
         "who plays is the command's; `client match` reads them"
     ),
-    r"dataBoardLen|inputsVersion": "the run says them beside the text",
+    r"dataBoardLen|inputsVersion": "the run says them beside the text, or --length of `client selfplay`",
     r"maxDataQueueSize": "rows wait for nobody",
     r"maxRowsPerTrainFile|firstFileRandMinProp": "files of rows are the command's; for a server, games are sent",
     r"nodeTableShardsPowerOfTwo": "a tree is searched by one thread, and its table is whole",

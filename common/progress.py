@@ -9,10 +9,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final, TextIO
 
-LOADING: Final = "loading the network and compiling, which takes some minutes at the first start"
+COMPILING: Final = "compiling: one to three minutes, the first time after an installation or update"
+LOADING: Final = f"loading the network, or {COMPILING}"
+READY: Final = "ready"
 QUIET_S: Final = 2.0
 """What is done by then says nothing."""
 TERMINAL_EVERY_S: Final = 0.5
@@ -69,13 +71,53 @@ class Progress:
             self._stream.flush()
 
 
+class Announcement:
+    """Something that cannot be counted has begun: a line ``what …`` follows if it takes long, and one when it is over.
+
+    Args:
+        what: words of the first line.
+        then: words of the second, which adds the seconds that it took; empty: there is none.
+        after_s: what is over by then says nothing.
+    """
+
+    def __init__(self, what: str, then: str = "", *, after_s: float = QUIET_S) -> None:
+        self._what, self._then = what, then
+        self._began = time.monotonic()
+        self._said = False
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(after_s, self._say)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def over(self, *, well: bool = True) -> None:
+        """It is over, and if not ``well``, without the second line; a second call does nothing."""
+        with self._lock:
+            self._timer.cancel()
+            if well and self._said and self._then:
+                write(f"{self._then}, after {time.monotonic() - self._began:.0f} s")
+            self._said = False
+
+    def _say(self) -> None:
+        with self._lock:
+            if not self._timer.finished.is_set():
+                self._said = True
+                write(f"{self._what} …")
+
+
 @contextmanager
-def announced(what: str, after_s: float = QUIET_S) -> Iterator[None]:
-    """Within, a line ``what …`` appears once if it takes longer than ``after_s``: for what cannot be counted."""
-    timer = threading.Timer(after_s, lambda: sys.stderr.write(f"{what} …\n"))
-    timer.daemon = True
-    timer.start()
+def announced(what: str, then: str = "", *, after_s: float = QUIET_S) -> Iterator[None]:
+    """An `Announcement` of what happens within."""
+    announcement = Announcement(what, then, after_s=after_s)
     try:
         yield
+        announcement.over()
     finally:
-        timer.cancel()
+        announcement.over(well=False)
+
+
+def write(line: str) -> None:
+    """A line on stderr, if anybody reads it."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):  # nobody reads it
+            sys.stderr.write(f"{line}\n")
+            sys.stderr.flush()

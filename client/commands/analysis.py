@@ -7,17 +7,16 @@ Only the command line, which takes KataGo's options with one dash and ours with 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import io
 import os
 import random
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from typing import Final, TextIO
 
-from client.commands.engine_options import add_engine_options, facts_of, layers_of, log, tell_warnings
+from client.commands.engine_options import add_engine_options, announcing, facts_of, layers_of, log, tell_warnings
 from client.commands.local import add_precision
+from client.devices import DeviceError, check_device
 from client.engine.analysis_engine import AnalysisEngine
 from client.engine.analysis_lines import lines_of
 from client.engine.analysis_settings import SettingsReader
@@ -25,11 +24,11 @@ from client.engine.input_queue import InputQueue
 from client.engine.queries import Queries, cache_of, capacity_within
 from client.networks import Network, evaluator_loader, network_of
 from common.arguments import seed, threads, whole
+from common.compiling import tell_compilations
 from common.config_text import ConfigError, Entry
 from common.files import in_words
 from common.interrupts import interrupts_end_the_program
 from common.parameters import CONFIGS
-from common.progress import LOADING, announced
 from common.text_files import TextError
 from nets.files.katago_file import NetFileError
 
@@ -74,10 +73,12 @@ def run(options: argparse.Namespace, lines: Iterable[bytes] | None = None, outpu
             settings = reader.config.settings
             precision = options.use_fp16 or settings.use_fp16
             models = [facts_of(options.model, network, settings.num_analysis_threads, precision)]
-        except (ConfigError, TextError, NetFileError, OSError) as error:
+            check_device(options.device or settings.device)
+        except (ConfigError, DeviceError, TextError, NetFileError, OSError) as error:
             log(in_words(error))
             return 2
         tell_warnings(options, reader.config.warnings)
+        tell_compilations()
         queries = _queries(network, options, reader)
         try:
             engine = AnalysisEngine(
@@ -97,16 +98,13 @@ def run(options: argparse.Namespace, lines: Iterable[bytes] | None = None, outpu
 
 def serve(engine: AnalysisEngine, requests: InputQueue[bytes], quit_without_waiting: bool) -> None:
     """Take what has arrived and search, in turn, until the end of input and of what was asked before."""
-    waits: AbstractContextManager[None] = announced(LOADING)
     while requests.is_open or (engine.is_busy and not quit_without_waiting):
         line = requests.take(wait=not engine.is_busy)
         while line is not None:
             engine.take(line)
             line = requests.take(wait=False)
         if engine.is_busy:
-            with waits:
-                engine.work()
-            waits = contextlib.nullcontext()
+            engine.work()
 
 
 def _layers(options: argparse.Namespace) -> list[Mapping[str, Entry]]:
@@ -128,7 +126,7 @@ def _queries(network: Network, options: argparse.Namespace, reader: SettingsRead
     )
     leaves = reader.config.search.num_search_threads
     cache = cache_of(settings.cache_power)
-    return Queries(network, load, slots=slots, leaves=leaves, capacity=capacity, cache=cache)
+    return Queries(network, announcing(load), slots=slots, leaves=leaves, capacity=capacity, cache=cache)
 
 
 def _processors() -> int:

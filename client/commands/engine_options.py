@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from client.networks import Network
+from client.networks import Loader, Network
 from common import config_text
 from common.config_text import ConfigError, Entry
 from common.precision import Precision
+from common.progress import READY, announced
 from common.text_files import read_text
 from common.wire import CLIENT_VERSION
+from nets.evaluation.batch import Evaluator
 from nets.files.katago_file import read_net
 
 
@@ -89,6 +91,16 @@ def facts_of(model: str, network: Network, max_batch_size: int, precision: Preci
         "usingFP16": str(precision),
         "version": net.version if net is not None else 0,
     }
+
+
+def announcing(load: Loader) -> Loader:
+    """The loader, which says what it does when that takes long."""
+
+    def announced_load(network: Network, length: int) -> Evaluator:
+        with announced("loading the network", READY):
+            return load(network, length)
+
+    return announced_load
 
 
 def log(line: str) -> None:

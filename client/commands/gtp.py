@@ -12,24 +12,24 @@ import sys
 from collections.abc import Iterable
 from typing import Final, TextIO
 
-from client.commands.engine_options import add_engine_options, facts_of, layers_of, log, tell_warnings
+from client.commands.engine_options import add_engine_options, announcing, facts_of, layers_of, log, tell_warnings
 from client.commands.local import add_precision
+from client.devices import DeviceError, check_device
 from client.engine.gtp.protocol import any_bytes, lines_of, serve
 from client.engine.gtp.session import SLOTS, Session
 from client.engine.gtp.settings import Parameters
 from client.engine.gtp.table import commands_of
 from client.engine.input_queue import InputQueue
 from client.engine.queries import Queries, cache_of, capacity_within
-from client.networks import Loader, Network, evaluator_loader, network_of
+from client.networks import Network, evaluator_loader, network_of
 from common.arguments import seed, threads
+from common.compiling import tell_compilations
 from common.config_text import ConfigError
 from common.files import in_words
 from common.interrupts import interrupts_end_the_program
 from common.parameters import CONFIGS
-from common.progress import LOADING, announced
 from common.text_files import TextError
 from common.wire import CLIENT_VERSION
-from nets.evaluation.batch import Evaluator
 from nets.files.katago_file import NetFileError
 
 _HELP: Final = f"""Settings are read from gtp.cfg, which comes with Tengen and says what is set by default
@@ -59,10 +59,12 @@ def run(options: argparse.Namespace, lines: Iterable[str] | None = None, output:
             precision = options.use_fp16 or parameters.config.settings.use_fp16
             leaves = parameters.config.search.num_search_threads
             models = [facts_of(options.model, network, leaves, precision)]
-        except (ConfigError, TextError, NetFileError, OSError) as error:
+            check_device(options.device)
+        except (ConfigError, DeviceError, TextError, NetFileError, OSError) as error:
             log(in_words(error))
             return 2
         tell_warnings(options, parameters.config.warnings)
+        tell_compilations()
         queries = _queries(network, options, parameters)
         session = Session(
             parameters,
@@ -85,17 +87,7 @@ def _queries(network: Network, options: argparse.Namespace, parameters: Paramete
     capacity = capacity_within(settings.tree_memory * 1e9, SLOTS)
     leaves = parameters.config.search.num_search_threads
     cache = cache_of(settings.cache_power)
-    return Queries(network, _announced(load), slots=SLOTS, leaves=leaves, capacity=capacity, cache=cache)
-
-
-def _announced(load: Loader) -> Loader:
-    """The loader, which says what it does when that takes long."""
-
-    def announcing(network: Network, length: int) -> Evaluator:
-        with announced(LOADING):
-            return load(network, length)
-
-    return announcing
+    return Queries(network, announcing(load), slots=SLOTS, leaves=leaves, capacity=capacity, cache=cache)
 
 
 def _standard_input() -> Iterable[str]:

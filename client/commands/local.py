@@ -19,6 +19,9 @@ from common.precision import Precision
 from common.text_files import read_text
 
 MOST_CACHE_MIB: Final = 1 << 20
+_WORDS: Final = [each.value for each in Precision]
+PRECISIONS: Final = "|".join(_WORDS)
+"""What ``--help`` says of a precision."""
 
 
 def add_streams(parser: argparse._ActionsContainer) -> None:
@@ -89,10 +92,19 @@ def add_precision(parser: argparse.ArgumentParser) -> None:
     """The option ``--use-fp16``; without it, its value is None."""
     parser.add_argument(
         "--use-fp16",
-        type=Precision,
-        choices=list(Precision),
+        type=precision,
+        metavar=PRECISIONS,
         help="false: compute in float32; true: in 16 bits even if that is slow; auto (the default): whatever is faster",
     )
+
+
+def precision(text: str) -> Precision:
+    """A word of ``--use-fp16``."""
+    try:
+        return Precision(text)
+    except ValueError:
+        words = f"{', '.join(_WORDS[:-1])} or {_WORDS[-1]}"
+        raise argparse.ArgumentTypeError(f"must be {words}, not {text!r}") from None
 
 
 def say(text: str) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from client.commands.local import add_cache, add_streams, cache_settings, explained, say
+from client.commands.local import PRECISIONS, add_cache, add_streams, cache_settings, explained, precision, say
 from client.commands.match_players import entrants_of
 from client.commands.match_progress import Progress
 from client.devices import DeviceError, Stream, gpu_count, plan_streams
@@ -26,7 +26,7 @@ from client.matches.players import PlayerError
 from client.matches.schedule import TWO_PLAYERS
 from client.matches.score import SequentialTest
 from client.matches.workers import MatchSetup, MatchWorkers
-from client.networks import RANDOM_MODEL, Network
+from client.networks import RANDOM_MODEL, Network, check_network
 from client.stopping import StopSignals
 from common.arguments import positive, seed, whole
 from common.config_text import ConfigError
@@ -36,7 +36,6 @@ from common.go.rules import MAX_KOMI, Rules, Scoring
 from common.go.start import GameStart
 from common.parameters import CONFIGS, MatchConfig, SearchParameters, parse_match
 from common.precision import Precision
-from common.progress import LOADING
 from common.text_files import TextError
 
 MOST_GUESSES: Final = 5
@@ -74,10 +73,9 @@ def _add_players(parser: argparse.ArgumentParser) -> None:
     who.add_argument(
         "--use-fp16",
         nargs="+",
-        type=Precision,
-        choices=list(Precision),
+        type=precision,
         default=[Precision.FASTEST],
-        metavar="P",
+        metavar=PRECISIONS,
         help="false: compute in float32; true: in 16 bits even if that is slow; auto (the default): as is faster; "
         "as many words as there are networks if they differ",
     )
@@ -178,9 +176,12 @@ def _komi(text: str) -> float:
 def _test(text: str) -> SequentialTest:
     try:
         low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be two numbers as in 0,20, not {text!r}") from None
+    try:
         return SequentialTest(low, high)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"must be two numbers as in 0,20, not {text!r} ({error})") from None
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -221,7 +222,6 @@ def _play(options: argparse.Namespace, setup: MatchSetup, streams: list[Stream])
         progress.report_now_and_then()
 
     if not progress.is_decided and len(played) < options.games:
-        say(LOADING)
         with StopSignals() as signals:
             workers = MatchWorkers(streams, setup, numbers)
             workers.run(
@@ -229,8 +229,15 @@ def _play(options: argparse.Namespace, setup: MatchSetup, streams: list[Stream])
                 may_begin=lambda: not (signals.finish.is_set() or progress.is_decided),
                 is_stopped=signals.now.is_set,
             )
+            _say_why(signals, progress, options.games)
     progress.report()
     return 0
+
+
+def _say_why(signals: StopSignals, progress: Progress, games: int) -> None:
+    """That a match was stopped, and how it goes on."""
+    if signals.finish.is_set() and progress.games < games and not progress.is_decided:
+        say(f"stopped after {progress.games} of {games} games; the same command goes on from there")
 
 
 def setup_of(options: argparse.Namespace) -> MatchSetup:
@@ -253,6 +260,8 @@ def setup_of(options: argparse.Namespace) -> MatchSetup:
     openings = Openings(config, given, records, options.seed)
     if options.program:
         _check_rules(openings, config)
+    for network in set(networks):
+        check_network(network)
     return MatchSetup(
         networks=networks,
         program=options.program,

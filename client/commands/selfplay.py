@@ -19,7 +19,7 @@ from client.devices import DeviceError, Stream, gpu_count, plan_streams
 from client.games.chance import game_seed
 from client.games.kinds import SELFPLAY
 from client.games.orders import GameOrder
-from client.networks import RANDOM_MODEL, Network, network_of
+from client.networks import RANDOM_MODEL, Network, check_network, network_of
 from client.selfplay.child import ChildSettings
 from client.selfplay.ledger import Run, RunError, RunFiles, lock_run
 from client.selfplay.loop import Loop, LoopError, LoopSettings, Nets, OrderBook
@@ -122,10 +122,16 @@ def _run(options: argparse.Namespace, text: Text) -> int:
         say(note)
     if options.output is None:
         raise ValueError("name a folder for the games by --output")
-    nets, nowhere = _nets_of(options)
-    length = options.length or text.longest_side
+    first = network_of(options.model) if options.model else None
+    nets, nowhere = _nets_of(options, first)
+    longest = text.longest_side
+    length = options.length or longest
+    if length < longest:
+        raise ValueError(f"--length {length} is too short for the text's boards, which go up to {longest} (bSizes)")
     text.config(length)
     text.sources.check(length)
+    if first is not None:
+        check_network(first)
     streams = plan_streams(options.gpus, options.cpu_streams, options.parallel_games, gpu_count(options.gpus))
     try:
         with lock_run(options.output, options.seed):
@@ -134,9 +140,8 @@ def _run(options: argparse.Namespace, text: Text) -> int:
         raise RunError(f"{error}: games of this seed are being played there; name another --seed or --output") from None
 
 
-def _nets_of(options: argparse.Namespace) -> tuple[Nets, str]:
+def _nets_of(options: argparse.Namespace, first: Network | None) -> tuple[Nets, str]:
     """Where nets come from, and what is said while there is none."""
-    first = network_of(options.model) if options.model else None
     if options.models_dir is not None:
         nowhere = (
             f"there is no network in {options.models_dir} yet (NAME.bin.gz, or NAME/model.bin.gz): waiting for one;"
@@ -171,7 +176,7 @@ def _play(options: argparse.Namespace, text: Text, length: int, streams: list[St
         with StopSignals() as signals:
             Loop(settings, book, kept, nets, status).play(signals)
     finally:
-        status.report()
+        status.close()
     return 0
 
 

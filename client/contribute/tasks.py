@@ -6,7 +6,7 @@ import queue
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -18,9 +18,12 @@ from client.contribute.messages import Job
 from client.contribute.task_kinds import config_of, kind_of, networks_of
 from common import wire
 from common.config_text import ConfigError
+from common.parameters import ignored
 from common.position_checks import PositionError, check_position
 
 PROGRESS_STEP_BYTES: Final = 32 << 20
+MOST_WARNINGS: Final = 5
+"""About settings of one task, that are told one by one."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class TaskFetcher:
     run: wire.RunInfo | None = None
     trouble: str = ""
     notice: str = ""
+    told: set[str] = field(default_factory=set)
     _wish: Wish | None = None
 
     def step(self) -> Outcome:
@@ -106,6 +110,7 @@ class TaskFetcher:
         games = asked if task.games is None else task.games
         _check_positions(task, run.data_board_len)
         _check_texts(task, games, run.data_board_len)
+        self._tell_ignored(task, games)
         files = {name: self._file(network) for name, network in networks_of(task).items()}
         seed = secrets.randbits(63) if task.seed is None else task.seed
         return Job(task, files, games, seed, run.data_board_len)
@@ -139,6 +144,17 @@ class TaskFetcher:
         if text and text != self.notice:
             self.report(f"the server says: {text}")
         self.notice = text
+
+    def _tell_ignored(self, task: wire.SelfplayTask | wire.RatingTask, games: int) -> None:
+        """Say once of each key that means nothing in the games' texts: perhaps one of a newer version."""
+        kind = kind_of(task).game
+        texts = {config_of(task, number) for number in range(games)}
+        new = sorted({warning for text in texts for warning in ignored(kind.text, text)} - self.told)
+        self.told.update(new)
+        for warning in new[:MOST_WARNINGS]:
+            self.report(f"settings of the server's games, {warning}")
+        if len(new) > MOST_WARNINGS:
+            self.report(f"settings of the server's games: {len(new) - MOST_WARNINGS} more keys mean nothing")
 
     def _trouble(self, text: str) -> None:
         if bool(text) != bool(self.trouble):

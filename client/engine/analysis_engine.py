@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from client.engine.analysis_answer import answer, nothing_found, summary
-from client.engine.analysis_lines import Action, LineError, error_object, read_action, read_object, to_json
+from client.engine.analysis_lines import Action, Identifier, LineError, error_object, read_action, read_object, to_json
 from client.engine.analysis_query import AnalysisQuery, QueryError, parse_query
 from client.engine.analysis_settings import SettingsReader
 from client.engine.position import symmetries_of
@@ -246,7 +246,7 @@ class AnalysisEngine:
         self._log("".join(traceback.format_exception(error)).rstrip())
         self._refuse(f"the search of turn {position.turn} failed: {_in_one_line(error)}", position.query.id, None)
 
-    def _refuse(self, error: str, identifier: str | None, field: str | None) -> None:
+    def _refuse(self, error: str, identifier: Identifier | None, field: str | None) -> None:
         self._say(error_object(error, identifier, field), is_warning=True)
 
     def _say(self, fields: Mapping[str, Any], *, is_warning: bool = False) -> None:

@@ -21,10 +21,14 @@ SHOWN: Final = 200
 ACTIONS: Final = ("query_version", "query_models", "clear_cache", "terminate", "terminate_all")
 
 
+Identifier = str | int | float
+"""Of a request: a string, or in a refusal the number that somebody gave instead."""
+
+
 class LineError(ValueError):
     """A line that is no request; ``id`` and ``field`` as far as they are known."""
 
-    def __init__(self, text: str, identifier: str | None = None, field: str | None = None) -> None:
+    def __init__(self, text: str, identifier: Identifier | None = None, field: str | None = None) -> None:
         super().__init__(text)
         self.id, self.field = identifier, field
 
@@ -75,13 +79,14 @@ def read_action(fields: Mapping[str, Any]) -> Action | None:
     """
     identifier = fields.get("id")
     if not isinstance(identifier, str):
-        raise LineError('Request must have a string "id" field')
+        is_number = isinstance(identifier, (int, float)) and not isinstance(identifier, bool)
+        raise LineError('Request must have a string "id" field', identifier if is_number else None)
     name = fields.get("action")
     if not isinstance(name, str):
         return None
     if name not in ACTIONS:
         names = " or ".join(f"'{action}'" for action in ACTIONS)
-        raise LineError(f"'action' field must be {names}")
+        raise LineError(f"'action' field must be {names}", identifier)
     target = None
     if name == "terminate":
         target = fields.get("terminateId")
@@ -101,8 +106,8 @@ def _read_turns(fields: Mapping[str, Any], identifier: str) -> frozenset[int] | 
     return frozenset(turns)
 
 
-def error_object(error: str, identifier: str | None = None, field: str | None = None) -> dict[str, Any]:
-    """The answer to what is refused."""
+def error_object(error: str, identifier: Identifier | None = None, field: str | None = None) -> dict[str, Any]:
+    """The answer to what is refused; with the id wherever one can be read, also where KataGo leaves it out."""
     named = {"field": field, "id": identifier}
     return {"error": error} | {name: value for name, value in named.items() if value is not None}
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from common import json_text
+from common.differences import differences
 from common.files import has_content, write_whole
 from common.text_files import read_json_object
 
@@ -90,12 +91,8 @@ class Ledger:
         if not has_games:
             write_whole(path, json.dumps(description, indent=1).encode() + b"\n")
             return
-        before = read_json_object(path)
-        other = sorted(key for key in before.keys() | description.keys() if before.get(key) != description.get(key))
-        if other:
-            told = "; ".join(
-                f"{key}: {_short(before.get(key))} there, {_short(description.get(key))} here" for key in other
-            )
+        told = differences(read_json_object(path), description)
+        if told:
             raise LedgerError(f"{self._directory} holds another match ({told}): name another --output")
 
     def _read(self) -> Iterator[tuple[MatchResult, dict[str, int]]]:
@@ -139,8 +136,3 @@ def _read_line(line: bytes, games: bytes, begin: int) -> tuple[MatchResult, int]
     (first, second), (one, other) = fields.pop("seconds"), fields.pop("players", (0, 1))
     text = games[begin:end].decode().rstrip("\n")
     return MatchResult(**fields, seconds=(first, second), players=(one, other), sgf=text), end
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"

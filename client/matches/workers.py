@@ -22,6 +22,7 @@ from client.networks import Network
 from client.processes import begin_child, start_child
 from common.parameters import MatchConfig
 from common.precision import Precision
+from common.progress import LOADING, READY, Announcement
 
 if TYPE_CHECKING:  # the playing code is slow to import and the parent does not need it
     from client.search.cache import CacheSettings
@@ -101,7 +102,7 @@ def worker_main(pipe: Connection, stream: Stream, setup: MatchSetup) -> None:
             assert isinstance(players[0], NetPlayer)
             openings = PolicyOpenings(players[0], setup.openings, setup.opening_moves, setup.seed)
         start = setup.openings.start_of(0)
-        for player in players:
+        for player in reversed(players):  # a program that cannot be started is told before anything is compiled
             player.warm_up(start)
         hall = Hall(
             players,
@@ -145,6 +146,7 @@ class MatchWorkers:
         self._numbers = numbers
         self._children: dict[Connection, tuple[Stream, BaseProcess]] = {}
         self._dismissed: set[Connection] = set()  # told that there is no more to play
+        self._ready: set[Connection] = set()  # have asked for a game
         try:
             for stream in streams:
                 process, pipe = start_child(worker_main, (stream, setup), stream.name)
@@ -158,24 +160,35 @@ class MatchWorkers:
     ) -> None:
         """Play until there is no game left, or none may begin and those that run are over, or all is stopped.
 
+        A process that still loads or compiles when none may begin is not waited for.
+
         Raises:
             PlayerError: a process cannot go on; the others are ended.
         """
+        loading = Announcement(LOADING, READY)
         try:
             while self._children and not is_stopped():
                 for pipe in multiprocessing.connection.wait(list(self._children), _POLL_S):
                     assert isinstance(pipe, Connection)
                     self._hear(pipe, take, may_begin)
+                if self._ready:
+                    loading.over()
+                if not may_begin():
+                    self._end(self._children.keys() - self._ready)
         finally:
+            loading.over(well=False)
             self.kill()
 
     def kill(self) -> None:
         """End what is left."""
-        for pipe, (_, process) in self._children.items():
+        self._end(set(self._children))
+
+    def _end(self, pipes: set[Connection]) -> None:
+        for pipe in pipes:
+            _, process = self._children.pop(pipe)
             process.kill()
             process.join(KILL_WAIT_S)
             pipe.close()
-        self._children.clear()
 
     def _hear(self, pipe: Connection, take: Callable[[MatchResult], None], may_begin: Callable[[], bool]) -> None:
         stream, process = self._children[pipe]
@@ -193,6 +206,7 @@ class MatchWorkers:
         if isinstance(message, MatchResult):
             take(message)
         else:
+            self._ready.add(pipe)
             number = next(self._numbers, None) if may_begin() else None
             if number is None:
                 self._dismissed.add(pipe)

@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from client.games.folder import NOWHERE, FolderError, GameFolder, Place
 from client.games.orders import FinishedGame
 from client.games.starts import Fork
+from common.differences import differences
 from common.files import has_content, lock, named, write_whole
 from common.parameter_classes import RowFileParameters
 from common.text_files import read_json_object
@@ -143,12 +144,10 @@ class Run:
         if not has_games:
             write_whole(path, json.dumps(description, indent=1).encode() + b"\n")
             return
-        before = read_json_object(path)
-        other = sorted(key for key in before.keys() | description.keys() if before.get(key) != description.get(key))
-        if other:
+        told = differences(read_json_object(path), description)
+        if told:
             raise RunError(
-                f"{self._output} holds games of seed {self._how.seed} that were played otherwise"
-                f" ({'; '.join(_difference(key, before.get(key), description.get(key)) for key in other)}):"
+                f"{self._output} holds games of seed {self._how.seed} that were played otherwise ({told}):"
                 " name another --seed or --output"
             )
 
@@ -197,16 +196,3 @@ def own_folder(output: Path, seed: int) -> Path:
 def lock_run(output: Path, seed: int) -> Any:
     """The lock of a run (`common.files.lock`)."""
     return lock(own_folder(output, seed) / _LOCK)
-
-
-def _difference(key: str, before: Any, now: Any) -> str:
-    """What differs, of lists of lines the first ones."""
-    if isinstance(before, list) and isinstance(now, list):
-        there = [line for line in before if line not in now]
-        here = [line for line in now if line not in before]
-        return f"{key}: {_short(', '.join(there[:3]))} there, {_short(', '.join(here[:3]))} here"
-    return f"{key}: {_short(json.dumps(before))} there, {_short(json.dumps(now))} here"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 120 else f"{text[:119]}…"

@@ -134,7 +134,7 @@ class Loop:
         self._fault = ""
 
     def play(self, signals: StopSignals) -> None:
-        """Play until all games are played or the signals say stop.
+        """Play until all games are played or the signals say stop, at once if no game has begun.
 
         Raises:
             LoopError: no child can go on, or no net can be used.
@@ -153,22 +153,26 @@ class Loop:
         )
         signals.last_act = group.kill_now
         try:
-            while group.alive() and not signals.now.is_set():
+            while group.alive() and not self._is_stopped(signals):
                 group.listen(LISTEN_S)
                 self._look(group)
                 self._serve(group)
                 self._end_if_due(group, signals)
                 self._save_now_and_then()
-                if self._net is not None or self._status.running:
-                    self._status.report_now_and_then()
+                self._status.report_now_and_then()
         finally:
             self._is_ending = True
             group.kill()
             self._save_the_rest()
-        if signals.now.is_set():
+        is_stopped = self._is_stopped(signals)
+        if is_stopped:
             self._say(f"stopped at once; {self._status.games} finished games are kept")
-        if self._fault or not (group.usable() or signals.now.is_set()):
+        if self._fault or not (group.usable() or is_stopped):
             raise LoopError(self._fault or "no stream can go on; what is finished is kept")
+
+    def _is_stopped(self, signals: StopSignals) -> bool:
+        """Whether nothing is waited for: asked twice, or once while no game has had a move."""
+        return signals.now.is_set() or (signals.finish.is_set() and self._status.is_loading)
 
     # -- children --
 
@@ -220,7 +224,7 @@ class Loop:
 
     def _end_if_due(self, group: StreamGroup[FromChild], signals: StopSignals) -> None:
         """Let the running games be the last ones if that was asked for, or there are no others."""
-        if self._is_ending:
+        if self._is_ending or self._is_stopped(signals):
             return
         if signals.finish.is_set():
             running = self._status.running
@@ -244,6 +248,7 @@ class Loop:
             self._say(self._settings.nowhere)
         if net != self._net and net is not None:
             self._waits = False
+            self._status.load()
             self._say(f"new games are played by {net.name}")
             for process in group.processes:
                 process.send(Play((), net))

@@ -20,13 +20,14 @@ WHOLE_AFTER_S: Final = 10.0
 """A file that was written to so long ago is whole; a newer one is if the next look finds it as it was."""
 
 _Stamp = tuple[int, int]
+"""As in `Network.stamp`: a file that is written anew is another net, whatever its name."""
 
 
 @dataclass(frozen=True)
 class _Candidate:
     network: Network
     path: Path
-    stamp: _Stamp  # time of change in nanoseconds, bytes
+    stamp: _Stamp
 
 
 @dataclass
@@ -59,7 +60,7 @@ class NetFolder:
         """Pass a net over until its file changes; returns whether anything else can be hoped for."""
         if network.path is None or network == self.before:
             return False
-        self._refused[network.path] = _stamp(network.path) or self._seen.get(network.path, (0, 0))
+        self._refused[network.path] = network.stamp or (0, 0)
         return True
 
     def _candidates(self) -> Iterator[_Candidate]:
@@ -75,7 +76,7 @@ class NetFolder:
                 stamp = _stamp(path)
                 if stem and stamp is not None:
                     name = name_of_file(entry) if entry.is_dir() else stem
-                    yield _Candidate(Network(name, path), path, stamp)
+                    yield _Candidate(Network(name, path, stamp), path, stamp)
 
 
 @dataclass(frozen=True)

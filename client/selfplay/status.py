@@ -9,7 +9,7 @@ from typing import Final
 
 from client.games.orders import FinishedGame
 from client.selfplay.messages import Progress
-from common.progress import LOADING, QUIET_S
+from common.progress import LOADING, READY, Announcement
 
 REPORT_EVERY_S: Final = 20.0
 _NOTHING: Final = Progress(0, 0, 0)
@@ -29,7 +29,7 @@ class Status:
     _streams: dict[str, Progress] = field(default_factory=dict)
     _began: float = 0.0
     _report_at: float = 0.0
-    _is_quiet: bool = True  # nothing was said of a slow start
+    _loading: Announcement | None = None
 
     def __post_init__(self) -> None:
         self._began = self.clock()
@@ -40,11 +40,17 @@ class Status:
         """Games that run, as far as was told."""
         return sum(progress.games_running for progress in self._streams.values())
 
+    @property
+    def is_loading(self) -> bool:
+        """Whether no game has had a move yet: networks are loaded, kernels compiled."""
+        return not (self.games or self._evaluations or self._found)
+
     def add(self, game: FinishedGame) -> None:
         """Count a finished game."""
         self.games += 1
         self.moves += game.facts.game_length
         self.rows += game.facts.num_training_rows
+        self._end_loading()
 
     def hear(self, stream: str, progress: Progress) -> None:
         """Take what a stream says of itself."""
@@ -52,18 +58,30 @@ class Status:
         self._streams[stream] = progress
         self._evaluations += progress.evaluations - before.evaluations
         self._found += progress.found - before.found
+        self._end_loading()
+
+    def load(self) -> None:
+        """Everything begins to be loaded, which is told if it takes long."""
+        self._loading = self._loading or Announcement(LOADING, READY)
+
+    def close(self) -> None:
+        """Nothing is played any more: all there is to say."""
+        if self._loading is not None:
+            self._loading.over(well=False)
+        self.report()
+
+    def _end_loading(self) -> None:
+        if self._loading is not None and not self.is_loading:
+            self._loading.over()
 
     def lose(self, stream: str) -> None:
         """A stream's process has ended, and counts from 0 when it is started again."""
         self._streams.pop(stream, None)
 
     def report_now_and_then(self) -> None:
-        """The line, unless there was one just before; another one while everything is still being loaded."""
+        """The line, unless there was one just before or everything is still being loaded."""
         now = self.clock()
-        if self._is_quiet and not self._evaluations and now - self._began >= QUIET_S:
-            self._is_quiet = False
-            self.say(LOADING)
-        if now >= self._report_at:
+        if now >= self._report_at and not self.is_loading:
             self._report_at = now + REPORT_EVERY_S
             self.report()
 

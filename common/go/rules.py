@@ -306,15 +306,18 @@ def _from_json_value(field: str, value: Any) -> Any:
     return value
 
 
+_GIVE: Final = "give a name such as japanese, or a string such as koSIMPLEscoreAREAtaxNONEsui0"
+
+
 def _parse_short(text: str) -> Rules:
     given: dict[str, Any] = {}
     rest = text.strip()
     if not rest:
-        raise ValueError("empty rules; give a name such as japanese, or a string such as koSIMPLEscoreAREAtaxNONEsui0")
+        raise ValueError(f"empty rules; {_GIVE}")
     while rest:
         token, field = next(((t, f) for t, f in _TOKENS if rest.startswith(t)), ("", ""))
         if not token:
-            raise ValueError(f"unknown rules {text!r}: can not read {rest!r}")
+            raise ValueError(f"can not read {rest!r}; {_GIVE}")
         if field in given:
             raise ValueError(f"rules {text!r} give {token} twice")
         given[field], rest = _take_value(field, rest[len(token) :].lstrip(), text)

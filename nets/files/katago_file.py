@@ -51,6 +51,8 @@ EXPANSION: Final = 8
 MAX_NESTING: Final = 8
 _CHUNK: Final = 1 << 16
 _COMPRESSION: Final = 6
+_MOST_SHOWN: Final = 40
+"""Bytes of what is no number."""
 
 
 class _Record(Protocol):
@@ -199,8 +201,8 @@ class _Source:
     def _parse_floats(self, words: list[bytes], what: str) -> np.ndarray[Any, Any]:
         try:
             return np.array(words).astype(np.float64)
-        except ValueError as error:
-            raise self.error(f"{what}: {error}") from error
+        except ValueError:
+            raise self.error(f"{what}: {_fault_of(words)}") from None
 
     def expect_end(self) -> None:
         """Nothing but white space may follow."""
@@ -210,6 +212,22 @@ class _Source:
             self._at = len(self._buffer)
             if not self._fill():
                 return
+
+
+def _fault_of(words: list[bytes]) -> str:
+    """What is wrong with words of which one is no number."""
+    if any(word.startswith(MARKER) for word in words):
+        return "its numbers are binary, so its name should end in .bin or .bin.gz"
+    wrong = next(word for word in words if not _is_number(word))
+    return f"{wrong[:_MOST_SHOWN].decode('latin-1')!a} is no number"
+
+
+def _is_number(word: bytes) -> bool:
+    try:
+        np.array([word]).astype(np.float64)
+    except ValueError:
+        return False
+    return True
 
 
 def _stream_fault(error: Exception) -> str:

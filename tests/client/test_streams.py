@@ -198,7 +198,7 @@ def test_ctrl_c_while_a_command_is_imported_ends_quietly(tmp_path: Path, swallow
         "program.COMMANDS['slow'] = ('slow_to_import', ''); sys.exit(program.guarded(['slow']))"
     )
     ended = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, check=False, timeout=WITHIN_S)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"ended by Ctrl-C\n")
 
 
 def test_ctrl_c_before_there_are_games_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:

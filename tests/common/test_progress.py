@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from common.progress import LOG_EVERY_S, QUIET_S, Progress, announced
+from common.progress import LOG_EVERY_S, QUIET_S, Announcement, Progress, announced
 
 
 class Terminal(io.StringIO):
@@ -55,3 +55,29 @@ def test_what_cannot_be_counted_is_announced(capsys: pytest.CaptureFixture[str])
             if isinstance(thread, threading.Timer):
                 thread.join()
     assert capsys.readouterr().err == "slow …\n"
+
+
+def fail_slowly() -> None:
+    with announced("failing", "ready", after_s=0.0):
+        for thread in threading.enumerate():
+            if isinstance(thread, threading.Timer):
+                thread.join()
+        raise KeyError
+
+
+def said(announcement: Announcement) -> Announcement:
+    """One whose first line has been written."""
+    announcement._timer.join()
+    return announcement
+
+
+def test_the_end_of_what_was_announced_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    Announcement("quick", "ready").over()
+    slow = said(Announcement("slow", "ready", after_s=0.0))
+    slow.over()
+    slow.over()
+    said(Announcement("vain", "ready", after_s=0.0)).over(well=False)
+    assert capsys.readouterr().err == "slow …\nready, after 0 s\nvain …\n"
+    with pytest.raises(KeyError):
+        fail_slowly()
+    assert capsys.readouterr().err == "failing …\n"

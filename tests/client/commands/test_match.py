@@ -218,7 +218,7 @@ def test_the_same_command_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert command.run(options_of(command, *words, 2, "--override", "maxVisits=11")) == 1
     told = capsys.readouterr().err
     assert "holds games of seed 0 that were played otherwise" in told
-    assert "maxVisits = 10 there, maxVisits = 11 here" in told
+    assert "config, maxVisits: 10 there, 11 here" in told
     assert "name another --seed or --output" in told
     with lock_run(output, 0):
         assert command.run(options_of(command, *words, 2)) == 1

@@ -18,6 +18,7 @@ from client.commands.match_players import entrants_of
 from client.commands.match_progress import Progress
 from client.matches.ledger import LedgerError, MatchResult
 from common.parameters import CONFIGS
+from common.progress import LOADING
 from common.sgf import read_all
 
 TEXT = """
@@ -109,7 +110,7 @@ def test_a_match_of_two_settings_goes_on_where_it_was(tmp_path: Path, capsys: py
     assert match.run(options_of(tmp_path, *words, "--games", 8)) == 0
     assert len(results_in(tmp_path)) == 8
     assert match.run(options_of(tmp_path, *words, "--games", 8, "--komi", "0.5")) == 1
-    assert "holds another match (komi: null there, 0.5 here)" in capsys.readouterr().err
+    assert "holds another match (komi: none there, 0.5 here)" in capsys.readouterr().err
 
 
 FOUR = TEXT + "numBots = 4\nbotName0 = one\nbotName2 = three\nsecondaryBots = 2,3\nmaxVisits2 = 3\nmaxVisits3 = 4\n"
@@ -141,7 +142,7 @@ def test_a_match_of_several_bots_goes_on_where_it_was(tmp_path: Path, capsys: py
         openings.setdefault(int(str(each["number"])) // 10, set()).add((game.x_size, game.rules.to_short()))
     assert all(len(found) == 1 for found in openings.values()), "a round has one opening"
     assert match.run(options("--games", 20, "--override", "extraPairs=2-3")) == 1
-    assert "holds another match (pairs: " in capsys.readouterr().err
+    assert "holds another match (pairs, 6: none there, [2, 3, true] here)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -309,8 +310,27 @@ def begun(folder: Path, *words: object) -> subprocess.Popen[str]:
 
 
 @pytest.mark.e2e
+def test_one_signal_ends_a_match_whose_games_have_not_begun(tmp_path: Path) -> None:
+    """Its processes load, compile, or wait for a program: there is nothing to finish."""
+    program = shlex.join([sys.executable, "-c", "import sys; sys.stdin.read()"])
+    options = options_of(tmp_path, "--models", "random", "--program", program, "--rules", "chinese", "--games", 2)
+    words = ("--models", "random", "--program", program, "--rules", "chinese", "--games", 2, "--config", options.config)
+    rest = ("--output", options.output, "--gpus", "cpu", "--cpu-streams", 2)
+    command = [sys.executable, "-m", "client", "match", *map(str, (*words, *rest))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == f"{LOADING} …\n"
+        process.send_signal(signal.SIGTERM)
+        printed, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    assert printed.splitlines()[-1] == "stopped after 0 of 2 games; the same command goes on from there"
+
+
+@pytest.mark.e2e
 @pytest.mark.parametrize("interrupts", [1, 2])
-def test_interrupts_end_a_match_and_keep_its_games(tmp_path: Path, interrupts: int) -> None:
+def test_interrupts_end_a_match_and_keep_its_games(
+    tmp_path: Path, interrupts: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     process = begun(tmp_path, "--games", 100_000, "--parallel-games", 4)
     with pytest.raises(LedgerError, match="the match is being played"):
         match._run(options_of(tmp_path, "--models", "random", "random", "--games", 4))
@@ -322,4 +342,14 @@ def test_interrupts_end_a_match_and_keep_its_games(tmp_path: Path, interrupts: i
     assert "Traceback" not in printed
     results = results_in(tmp_path)
     assert f"{len(results)} games: " in printed.splitlines()[-3]
-    assert len(list(read_all((tmp_path / "games" / "games.sgfs").read_bytes()))) == len(results)
+    assert f"stopped after {len(results)} of 100000 games; the same command goes on from there" in printed
+    records = (tmp_path / "games" / "games.sgfs").read_bytes()
+    assert len(list(read_all(records))) == len(results)
+    # the same command plays those that are missing, each once
+    more = max(int(str(each["number"])) for each in results) + 3
+    assert match.run(options_of(tmp_path, "--models", "random", "random", "--games", more)) == 0
+    assert f"{tmp_path / 'games'} has {len(results)} games already: " in capsys.readouterr().out
+    assert results_in(tmp_path)[: len(results)] == results
+    assert sorted(int(str(each["number"])) for each in results_in(tmp_path)) == list(range(more))
+    assert (tmp_path / "games" / "games.sgfs").read_bytes().startswith(records)
+    assert len(list(read_all((tmp_path / "games" / "games.sgfs").read_bytes()))) == more

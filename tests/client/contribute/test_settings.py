@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from client import devices
 from client.contribute import command
 from client.contribute.settings import (
     ClientSettings,
@@ -236,3 +237,28 @@ def test_devices_that_are_not_there(gpus: str, text: str) -> None:
 def test_no_gpu_at_all_says_so() -> None:
     with pytest.raises(DeviceError, match=r"no GPU that torch can use. Say --gpus cpu"):
         plan_streams("0", 0, 0, gpu_count=0)
+
+
+@pytest.mark.parametrize(
+    ("device", "gpus", "message"),
+    [
+        ("cpu", 0, ""),
+        ("cuda", 1, ""),
+        ("cuda:1", 2, ""),
+        ("1", 2, ""),
+        ("cuda", 0, "device cuda: this machine has no GPU that torch can use; say cpu"),
+        ("cuda:0", 0, "device cuda:0: this machine has no GPU"),
+        ("cuda:2", 2, "device cuda:2: this machine has GPUs 0 to 1"),
+        ("gpu", 2, "there is no device 'gpu'; say cpu, or cuda with the number"),
+        ("cuda:", 2, "there is no device 'cuda:'"),
+        ("cuda0", 2, "there is no device 'cuda0'"),
+    ],
+)
+def test_the_device_of_an_engine(device: str, gpus: int, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "gpu_count", lambda _: gpus)
+    if not message:
+        devices.check_device(device)
+        return
+    with pytest.raises(DeviceError) as refused:
+        devices.check_device(device)
+    assert str(refused.value).startswith(message)

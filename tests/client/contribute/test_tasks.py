@@ -119,6 +119,19 @@ def test_what_is_no_task_is_told_once_and_asked_for_again(tmp_path: Path, answer
     assert asking.reasons == []
 
 
+def test_keys_that_mean_nothing_are_told_once(tmp_path: Path) -> None:
+    odd = TASK["config"] + "maxVisitz = 5\n" + "".join(f"newKey{number} = 1\n" for number in range(7))
+    asking = Asking(tmp_path, with_config(odd), (200, RUN, {}), with_config(odd), (200, TASK, {}))
+    asking.fetcher.wishes.put(Wish(4, asking.jobs.append))
+    asking.fetcher.wishes.put(Wish(4, asking.jobs.append))
+    for _ in range(3):
+        assert asking.fetcher.step() is Outcome.WORKED
+    told = [line for line in asking.lines if line.startswith("settings of the server's games")]
+    assert len(told) == 6
+    assert sum("unknown key maxVisitz is ignored; is it maxVisits?" in line for line in told) <= 1
+    assert told[-1] == "settings of the server's games: 3 more keys mean nothing"
+
+
 def with_position(**changes: object) -> Answering:
     return 200, TASK | {"start_poses": [POSITION, POSITION | changes]}, {}
 

@@ -263,12 +263,14 @@ def test_lines_are_cut_where_they_get_too_long() -> None:
     ("fields", "text", "named"),
     [
         ({"a": 1}, 'Request must have a string "id" field', (None, None)),
-        ({"id": 3}, 'Request must have a string "id" field', (None, None)),
+        ({"id": 3}, 'Request must have a string "id" field', (3, None)),
+        ({"id": True}, 'Request must have a string "id" field', (None, None)),
+        ({"id": ["a"]}, 'Request must have a string "id" field', (None, None)),
         (
             {"id": "a", "action": "dance"},
             "'action' field must be 'query_version' or 'query_models' or 'clear_cache' or 'terminate' or "
             "'terminate_all'",
-            (None, None),
+            ("a", None),
         ),
         (
             {"id": "a", "action": "terminate", "terminateId": 3},
@@ -277,7 +279,7 @@ def test_lines_are_cut_where_they_get_too_long() -> None:
         ),
     ],
 )
-def test_actions_that_are_none(fields: dict[str, Any], text: str, named: tuple[str | None, str | None]) -> None:
+def test_actions_that_are_none(fields: dict[str, Any], text: str, named: tuple[object, str | None]) -> None:
     with pytest.raises(LineError) as refused:
         read_action(fields)
     assert (str(refused.value), (refused.value.id, refused.value.field)) == (text, named)

