@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 # TORCH_INDEX=https://download.pytorch.org/whl/cpu make test
 TORCH_INDEX ?=
 TORCH := torch==2.13.0
+# Where the environment forbids bytecode, each of some hundred programs that tests start would compile our sources anew.
+export PYTHONDONTWRITEBYTECODE :=
 # The tests of a file share what they set up, so they stay together; tests/conftest.py puts the longest files first.
 # Three for two cores, since the tests of whole systems mostly wait. `make test PARALLEL=` runs one test after the other.
 PARALLEL ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
