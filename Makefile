@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # The tests of a file share what they set up, so they stay together; tests/conftest.py puts the longest files first.
 # Three for two cores, since the tests of whole systems mostly wait. `make test PARALLEL=` runs one test after the other.
 PARALLEL ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint requirements.lock
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint requirements.lock
 
 .PHONY: demo test test-all checks lint types kernels bench setup setup-dev clean
 
