@@ -27,8 +27,8 @@ test: checks
 test-all: checks
 	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
-# At once, since each keeps one core busy.
-checks: setup-dev
+# At once, since each keeps one core busy; what only lint and types need is installed meanwhile.
+checks: setup
 	@$(MAKE) --no-print-directory --jobs 2 lint types kernels
 
 lint: setup-dev
@@ -39,7 +39,7 @@ types: setup-dev
 	$(BIN)/python -m mypy .
 
 # Once for all processes of the tests, which otherwise would each compile the same.
-kernels: setup-dev
+kernels: setup
 	$(BIN)/python -m client.contribute.warmup
 
 bench: setup-dev
