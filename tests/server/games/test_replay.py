@@ -5,9 +5,7 @@ The client's command is called in this process; tests/server/inspection/test_rep
 
 from __future__ import annotations
 
-import contextlib
 import io
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,7 +14,6 @@ from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from client.__main__ import main
 from client.contribute.job_orders import JobOrder, orders_of
 from client.contribute.messages import Job as ClientJob
 from client.contribute.newest_nets import NewestNets
@@ -24,26 +21,13 @@ from client.contribute.uploads import upload_parts
 from client.networks import evaluator_loader
 from common import wire
 from server.accounts.models import Contributor
-from server.games import replaying
 from server.games.models import Game, GameState
 from server.games.tasks import audit_pending
 from server.runs.models import Run
 from tests.client.games.games import play, selfplay_text
 from tests.server.factories import ask, game_form, new_uid, upload, upload_training
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(words: Sequence[str], seconds: float) -> tuple[int, str]:
-        assert words[0] == "client"
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            code = main(words[1:])
-        return code, said.getvalue().strip()
-
-    monkeypatch.setattr(replaying, "client_run", run)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("client_in_this_process")]
 
 
 TEXT = selfplay_text(bSizes=5, bSizeRelProbs=1, cheapSearchProb=0)
