@@ -28,7 +28,19 @@ from server import database
 from server.settings import database_settings
 
 _IS_PARALLEL = "PYTEST_XDIST_WORKER" in os.environ
-_LONG = ("tests/e2e/", "tests/test_packaging.py")
+_LONG = (
+    "tests/client/selfplay/test_processes.py",
+    "tests/e2e/",
+    "tests/nets/evaluation/test_proving.py",
+    "tests/server/gates/test_migrations.py",
+    "tests/server/inspection/test_replays.py",
+    "tests/server/test_accepted_uploads.py",
+    "tests/server/test_false_uploads.py",
+    "tests/server/test_schemathesis.py",
+    "tests/server/trust/test_any_order.py",
+    "tests/test_packaging.py",
+)
+"""Files of half a minute and more of a processor's time."""
 if _IS_PARALLEL:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by torch when it is loaded
 _FOLDER = Path(tempfile.mkdtemp(prefix="tengen-test-"))
