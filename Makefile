@@ -9,10 +9,12 @@ BIN := $(VENV)/bin
 # TORCH_INDEX=https://download.pytorch.org/whl/cpu make test
 TORCH_INDEX ?=
 TORCH := torch==2.13.0
+# Where the environment forbids bytecode, each of some hundred programs that tests start would compile our sources anew.
+export PYTHONDONTWRITEBYTECODE :=
 # The tests of a file share what they set up, so they stay together; tests/conftest.py puts the longest files first.
 # Three for two cores, since the tests of whole systems mostly wait. `make test PARALLEL=` runs one test after the other.
 PARALLEL ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint requirements.lock
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint requirements.lock
 
 .PHONY: demo test test-all checks lint types kernels bench setup setup-dev clean
 
@@ -25,8 +27,8 @@ test: checks
 test-all: checks
 	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
-# At once, since each keeps one core busy.
-checks: setup-dev
+# At once, since each keeps one core busy; what only lint and types need is installed meanwhile.
+checks: setup
 	@$(MAKE) --no-print-directory --jobs 2 lint types kernels
 
 lint: setup-dev
@@ -37,7 +39,7 @@ types: setup-dev
 	$(BIN)/python -m mypy .
 
 # Once for all processes of the tests, which otherwise would each compile the same.
-kernels: setup-dev
+kernels: setup
 	$(BIN)/python -m client.contribute.warmup
 
 bench: setup-dev

@@ -3,8 +3,9 @@
 pytest-django has loaded the settings when this file is read, so they are changed here and not in the environment; the
 environment is set too, for tests that start processes. A DATABASE_URL that is set already is used as it is.
 
-Where tests run in parallel, each process and what it starts computes with one thread, and long files come first, so
-that none is begun when the other processes are at their end.
+Where tests run in parallel, the PostgreSQL is that of the first process, and each of the others has a database of its
+own there, copied from one that was migrated once. Each process and what it starts computes with one thread, and long
+files come first, so that none is begun when the other processes are at their end.
 """
 
 from __future__ import annotations
@@ -15,21 +16,41 @@ import signal
 import tempfile
 from pathlib import Path
 
+import psycopg2  # type: ignore[import-untyped]
 import pytest
 from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+from filelock import FileLock
+from pytest_django import DjangoDbBlocker
 
 from server import database
 from server.settings import database_settings
 
 _IS_PARALLEL = "PYTEST_XDIST_WORKER" in os.environ
-_LONG = ("tests/e2e/", "tests/test_packaging.py")
+_LONG = (
+    "tests/client/selfplay/test_processes.py",
+    "tests/e2e/",
+    "tests/nets/evaluation/test_proving.py",
+    "tests/server/gates/test_migrations.py",
+    "tests/server/inspection/test_replays.py",
+    "tests/server/test_accepted_uploads.py",
+    "tests/server/test_false_uploads.py",
+    "tests/server/test_schemathesis.py",
+    "tests/server/trust/test_any_order.py",
+    "tests/test_packaging.py",
+)
+"""Files of half a minute and more of a processor's time."""
 if _IS_PARALLEL:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by torch when it is loaded
 _FOLDER = Path(tempfile.mkdtemp(prefix="tengen-test-"))
 _FOLDER.chmod(0o755)  # started by root, PostgreSQL runs as another user
-_POSTGRES = _FOLDER / "postgres"
 _OWN_DATABASE = os.environ.get("DATABASE_URL", "") in ("", os.environ.get("TENGEN_TEST_DATABASE"))
-"""What the first process of a parallel run has set for itself is not meant for the others."""
+_SHARED = os.environ.get("TENGEN_TEST_POSTGRES") if _IS_PARALLEL else None
+"""The folder of the first process's PostgreSQL, told to the others of a parallel run."""
+_POSTGRES = Path(_SHARED) if _SHARED else _FOLDER / "postgres"
+_MIGRATED = "migrated"
+"""Name of the database with our tables and nothing in them."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,6 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if _OWN_DATABASE:
         url = database.address(_POSTGRES)
         os.environ["DATABASE_URL"] = os.environ["TENGEN_TEST_DATABASE"] = url
+        os.environ["TENGEN_TEST_POSTGRES"] = str(_POSTGRES)
     os.environ["DATA_DIR"] = str(_FOLDER / "data")
     settings.SECRET_KEY = os.environ["SECRET_KEY"]
     settings.DATABASES["default"].update(database_settings(os.environ["DATABASE_URL"]))
@@ -68,13 +90,46 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop what was started and remove the folder."""
-    if _OWN_DATABASE:
+    if _OWN_DATABASE and not _SHARED:
         database.stop(_POSTGRES)
     shutil.rmtree(_FOLDER, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings() -> None:
-    """Start PostgreSQL; pytest-django asks for this before it makes the test database."""
-    if _OWN_DATABASE:
-        database.start(_POSTGRES, durable=False)
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, django_db_blocker: DjangoDbBlocker
+) -> None:
+    """Start PostgreSQL with a migrated database; pytest-django asks for this before it makes the test database."""
+    if not _OWN_DATABASE:
+        return
+    with FileLock(_POSTGRES.with_suffix(".lock")), django_db_blocker.unblock():
+        url = database.start(_POSTGRES, durable=False)
+        if not _has_database(url):
+            _migrate_once()
+    connection.settings_dict["TEST"]["TEMPLATE"] = _MIGRATED
+
+
+def _has_database(url: str) -> bool:
+    """Whether the migrated database is there; if not, it is made, without a table."""
+    server = psycopg2.connect(url)
+    try:
+        server.autocommit = True  # no database is made inside a transaction
+        with server.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [_MIGRATED])
+            found = cursor.fetchone() is not None
+            if not found:
+                cursor.execute(f"CREATE DATABASE {_MIGRATED}")
+            return found
+    finally:
+        server.close()
+
+
+def _migrate_once() -> None:
+    """Run all migrations on the migrated database."""
+    name = connection.settings_dict["NAME"]
+    connection.settings_dict["NAME"] = _MIGRATED
+    try:
+        call_command("migrate", verbosity=0)
+    finally:
+        connection.close()  # a database that somebody uses is not copied
+        connection.settings_dict["NAME"] = name

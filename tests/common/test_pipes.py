@@ -20,16 +20,18 @@ def unread() -> int:
     return writing
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
-    ("words", "given"),
+    ("words", "given", "unbuffered"),
     [
-        ("-m client --help", ""),
-        ("-m client gtp --help", ""),
-        ("-m client gtp --model random", "name\nversion\nquit\n"),
-        ("-m client selfplay --print-config", ""),
-        ("-m nets info --help", ""),
-        ("manage.py help", ""),
+        ("-m client --help", "", ""),
+        ("-m client --help", "", "1"),
+        ("-m client gtp --help", "", ""),
+        ("-m client gtp --model random", "name\nversion\nquit\n", ""),
+        ("-m client gtp --model random", "name\nversion\nquit\n", "1"),
+        ("-m client selfplay --print-config", "", ""),
+        ("-m client selfplay --print-config", "", "1"),
+        ("-m nets info --help", "", ""),
+        ("manage.py help", "", ""),
     ],
 )
 def test_commands_that_nobody_reads(words: str, given: str, unbuffered: str) -> None:
@@ -51,8 +53,9 @@ def test_commands_that_nobody_reads(words: str, given: str, unbuffered: str) -> 
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no disk that is always full")
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-@pytest.mark.parametrize("words", ["client match --help", "client selfplay --help"])
+@pytest.mark.parametrize(
+    ("words", "encoding"), [("client match --help", "ascii"), ("client selfplay --help", "latin-1")]
+)
 def test_letters_that_the_encoding_lacks(words: str, encoding: str) -> None:
     environment = os.environ | {"PYTHONIOENCODING": encoding}
     done = subprocess.run([sys.executable, "-m", *words.split()], capture_output=True, cwd=ROOT, env=environment)

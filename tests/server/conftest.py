@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import io
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,9 @@ from django.core.cache import cache
 from django.urls import clear_script_prefix
 from pytest_django import Settings
 
+from client.__main__ import main
 from server.accounts.models import Contributor
+from server.games import replaying
 from server.hints import AUDIT
 from server.runs.models import Run
 from tests.server.factories import make_contributor, make_run
@@ -34,6 +38,20 @@ def run(db: None) -> Run:
 def anna(db: None) -> Contributor:
     """A contributor."""
     return make_contributor("anna")
+
+
+@pytest.fixture
+def client_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client's command that plays a game again is called here, where its kernels are loaded already."""
+
+    def run(words: Sequence[str], seconds: float) -> tuple[int, str]:
+        assert words[0] == "client"
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            code = main(words[1:])
+        return code, said.getvalue().strip()
+
+    monkeypatch.setattr(replaying, "client_run", run)
 
 
 @pytest.fixture(autouse=True)

@@ -39,6 +39,8 @@ HEADING: Final = "## What one game cannot prove"
 PRINTED: Final = 0.02
 """What is told twice, in the record and in a row, is the same up to the digits of the record."""
 Examples = hypothesis_settings(deadline=None, suppress_health_check=list(HealthCheck))
+FEW_OR_MANY: Final = pytest.mark.parametrize("share", [0.3, pytest.param(1.0, marks=pytest.mark.slow)])
+"""Of the examples: each is an upload and an audit."""
 
 
 @functools.cache
@@ -158,9 +160,10 @@ CHANGES: Final[dict[str, Callable[[Rows, int, st.DataObject], str]]] = {
 }
 
 
+@FEW_OR_MANY
 @pytest.mark.parametrize("kind", CHANGES)
-def test_no_change_of_a_row_passes_but_of_what_is_listed(judge: Judge, kind: str) -> None:
-    @hypothesis_settings(Examples, max_examples=60 if kind == "column" else 15)
+def test_no_change_of_a_row_passes_but_of_what_is_listed(judge: Judge, kind: str, share: float) -> None:
+    @hypothesis_settings(Examples, max_examples=round(share * (100 if kind == "column" else 25)))
     @given(data=st.data())
     def changes(data: st.DataObject) -> None:
         game = data.draw(st.sampled_from(accepted()))
@@ -199,31 +202,37 @@ def searches(game: Accepted, record: GameRecord) -> list[tuple[float, ...]]:
     return found
 
 
-@hypothesis_settings(Examples, max_examples=100)
-@given(data=st.data())
-def test_no_change_of_what_a_record_says_passes(judge: Judge, data: st.DataObject) -> None:
-    game = data.draw(st.sampled_from(accepted()))
-    tokens = list(TOKEN.finditer(game.sgf))
-    token = tokens[data.draw(st.integers(0, len(tokens) - 1), "token")]
-    old = token.group()
-    number = re.fullmatch(r"-?[\d.]+", old)
-    if number:
-        value = float(old)
-        new = data.draw(st.sampled_from(["0", "1", f"{value + 0.05:.2f}", f"{value + 1:g}", f"{-value:g}", old + "1"]))
-    else:
-        new = data.draw(
-            st.sampled_from(["aa", "dd", "gg", "tt", "B", "W", "AB", "AE", "PL", "TR", "normal", "[dd]", "[]"])
-        )
-    text = game.sgf[: token.start()] + new + game.sgf[token.end() :]
-    assume(text != game.sgf)
-    if not judge(replace(game, sgf=text)).counts:
-        return
-    try:
-        before, after = read(game.sgf), read(text)
-    except SgfError:
-        pytest.fail("a record that cannot be read was accepted")
-    assert meaning(after) == meaning(before)
-    assert searches(game, after) == [pytest.approx(values, abs=PRINTED) for values in searches(game, before)]
+@FEW_OR_MANY
+def test_no_change_of_what_a_record_says_passes(judge: Judge, share: float) -> None:
+    @hypothesis_settings(Examples, max_examples=round(share * 150))
+    @given(data=st.data())
+    def changes(data: st.DataObject) -> None:
+        game = data.draw(st.sampled_from(accepted()))
+        tokens = list(TOKEN.finditer(game.sgf))
+        token = tokens[data.draw(st.integers(0, len(tokens) - 1), "token")]
+        old = token.group()
+        number = re.fullmatch(r"-?[\d.]+", old)
+        if number:
+            value = float(old)
+            new = data.draw(
+                st.sampled_from(["0", "1", f"{value + 0.05:.2f}", f"{value + 1:g}", f"{-value:g}", old + "1"])
+            )
+        else:
+            new = data.draw(
+                st.sampled_from(["aa", "dd", "gg", "tt", "B", "W", "AB", "AE", "PL", "TR", "normal", "[dd]", "[]"])
+            )
+        text = game.sgf[: token.start()] + new + game.sgf[token.end() :]
+        assume(text != game.sgf)
+        if not judge(replace(game, sgf=text)).counts:
+            return
+        try:
+            before, after = read(game.sgf), read(text)
+        except SgfError:
+            pytest.fail("a record that cannot be read was accepted")
+        assert meaning(after) == meaning(before)
+        assert searches(game, after) == [pytest.approx(values, abs=PRINTED) for values in searches(game, before)]
+
+    changes()
 
 
 # ------------------------------------------------------------------------------------------------------------- the form

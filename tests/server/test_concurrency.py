@@ -94,8 +94,10 @@ def upload_and_close(contributor: Contributor, form: dict[str, Any]) -> Any:
 
 
 def wait_until_blocked() -> None:
-    """Return when another connection waits for a lock."""
-    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    """Return when another connection to this database waits for a lock."""
+    database = "SELECT oid FROM pg_database WHERE datname = current_database()"
+    ours = f"SELECT pid FROM pg_locks WHERE database = ({database})"
+    waiting = f"SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN ({ours})"
     for _ in range(10_000):
         with connection.cursor() as cursor:
             cursor.execute(waiting)

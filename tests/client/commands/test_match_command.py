@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from client.commands import match
 from client.commands.match_players import entrants_of
 from client.commands.match_progress import Progress
+from client.matches import workers
 from client.matches.ledger import LedgerError, MatchResult
 from common.parameters import CONFIGS
 from common.progress import LOADING
@@ -57,6 +63,33 @@ def options_of(folder: Path, *words: object) -> argparse.Namespace:
     return parser.parse_args([str(word) for word in (*words, *rest)])
 
 
+class Child(threading.Thread):
+    """What the parent knows of a process, in a thread of this one, where the kernels are loaded already."""
+
+    exitcode = 0
+
+    def __init__(self, main: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        self.pipe, theirs = multiprocessing.Pipe()
+        super().__init__(target=main, args=(theirs, *arguments), daemon=True)
+        self.start()
+
+    def kill(self) -> None:
+        """Let it hear that nobody listens."""
+        self.pipe.close()
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of a match are threads; the tests at the end of this file start real ones."""
+
+    def start(main: Callable[..., None], arguments: tuple[Any, ...], name: str) -> tuple[Child, Connection]:
+        child = Child(main, arguments)
+        return child, child.pipe
+
+    monkeypatch.setattr(workers, "start_child", start)
+    monkeypatch.setattr(workers, "begin_child", lambda core: None)
+
+
 def config_of(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     match.add_arguments(parser)
@@ -84,7 +117,7 @@ def results_in(folder: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (folder / "games" / "results.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.e2e
+@pytest.mark.usefixtures("threads")
 def test_a_match_of_two_settings_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--models", "random", "random", "--seed", 3, "--names", "many", "few")
     assert match.run(options_of(tmp_path, *words, "--games", 4)) == 0
@@ -116,7 +149,7 @@ def test_a_match_of_two_settings_goes_on_where_it_was(tmp_path: Path, capsys: py
 FOUR = TEXT + "numBots = 4\nbotName0 = one\nbotName2 = three\nsecondaryBots = 2,3\nmaxVisits2 = 3\nmaxVisits3 = 4\n"
 
 
-@pytest.mark.e2e
+@pytest.mark.usefixtures("threads")
 def test_a_match_of_several_bots_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def options(*words: object) -> argparse.Namespace:
         found = options_of(tmp_path, "--models", "random", *words)
@@ -186,7 +219,7 @@ def test_players_are_named_by_text_or_words(tmp_path: Path) -> None:
     assert entrants_of(options).names == ("a", "gnugo")
 
 
-@pytest.mark.e2e
+@pytest.mark.usefixtures("threads")
 def test_a_match_against_a_program_is_stopped_by_its_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Who only passes loses every game, and a sequential test says so long before all are played."""
     script = tmp_path / "passes.py"
@@ -203,7 +236,7 @@ def test_a_match_against_a_program_is_stopped_by_its_test(tmp_path: Path, capsys
     assert len(openings) > 5
 
 
-@pytest.mark.e2e
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -8,7 +8,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from client.__main__ import main
+from client.selfplay import loop
 from common.rows import read_npz
+from tests.client.selfplay.threads import ThreadGroup
 
 WITHIN_S = 600.0
 TEXT = """
@@ -31,10 +36,16 @@ def command(folder: Path, streams: int) -> list[str]:
     return [sys.executable, "-m", "client", "selfplay", *words]
 
 
-def play(folder: Path, streams: int) -> str:
+def play(folder: Path, streams: int) -> None:
     ended = subprocess.run(command(folder, streams), capture_output=True, text=True, check=False, timeout=WITHIN_S)
     assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+
+
+def play_here(folder: Path, streams: int) -> None:
+    """The command in this process, with threads for children: the kernels are loaded already."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "StreamGroup", ThreadGroup)
+        assert main(command(folder, streams)[3:]) == 0
 
 
 def records(folder: Path) -> list[bytes]:
@@ -47,9 +58,11 @@ def rows_in(folder: Path) -> int:
     return sum(read_npz(path).count for path in folder.rglob("*.npz"))
 
 
-def test_two_processes_that_are_interrupted_play_what_one_plays(tmp_path: Path) -> None:
+def test_two_processes_that_are_interrupted_play_what_one_plays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
-    play(one, 1)
+    play_here(one, 1)
     running = subprocess.Popen(command(two, 2), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stdout is not None
     assert running.stdout.readline().startswith(f"{tmp_path}/tiny.cfg gives what differs from selfplay.cfg")
@@ -68,4 +81,6 @@ def test_two_processes_that_are_interrupted_play_what_one_plays(tmp_path: Path) 
     assert records(two) == records(one)
     assert len(records(one)) >= GAMES
     assert rows_in(two) == rows_in(one) > 0
-    assert "0 games" in play(two, 2), "there is nothing left to do"
+    capsys.readouterr()
+    play_here(two, 2)
+    assert "0 games" in capsys.readouterr().out, "there is nothing left to do"

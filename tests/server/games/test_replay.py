@@ -1,4 +1,7 @@
-"""From a task over a game, played and uploaded by our client's code, to its replay by the server's command."""
+"""From a task over a game, played and uploaded by our client's code, to its replay by the server's command.
+
+The client's command is called in this process; tests/server/inspection/test_replays.py has it run in one of its own.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ from server.runs.models import Run
 from tests.client.games.games import play, selfplay_text
 from tests.server.factories import ask, game_form, new_uid, upload, upload_training
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("client_in_this_process")]
+
 
 TEXT = selfplay_text(bSizes=5, bSizeRelProbs=1, cheapSearchProb=0)
 

@@ -86,7 +86,14 @@ def test_shipped_texts_are_those_of_their_kind() -> None:
     assert not is_shipped("selfplay", CHANGED)
 
 
-@pytest.mark.parametrize(("kind", "changes"), [("selfplay", ""), ("gating", ""), ("gating", "handicapProb = 1\n")])
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("selfplay", ""),
+        ("gating", "handicapProb = 1\n"),
+        pytest.param("gating", "", marks=pytest.mark.slow),
+    ],
+)
 def test_a_game_is_really_played(kind: TextKind, changes: str) -> None:
     """By the client's own code."""
     assert play_by(kind, overlay(default_text(kind, "7x7"), changes), 7) == ""
