@@ -23,6 +23,8 @@ NOT_RUN: Final = {
     r"make demo": "tests/e2e/test_demo.py and test_circle.py run the same programs by the same supervisor",
     r"make (test|test-all|bench)\b": "would run this test",
     r"python3 -m venv": "downloads packages; `make test` has installed them",
+    r"\.venv/bin/python -m pip install": "downloads packages; tests/test_packaging.py installs the project",
+    r"echo .*\.venv/bin/tengen": "tests/test_packaging.py runs the installed program, and tests of the engine play",
     r"docker ": "needs Docker; tests/e2e/test_rabbitmq.py runs the commands of compose.yaml",
     r"\$compose ": "needs Docker",
     r"compose=": "needs Docker",

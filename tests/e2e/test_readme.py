@@ -65,8 +65,10 @@ QUEUES: Final = ("audit", "ratings", "recheck", "training")
 LASTING: Final = r"gunicorn |celery -A server |\.venv/bin/python -m client --gpus"
 """Commands that go on until they are stopped."""
 MAINTAINER, VOLUNTEER, RESEARCHER = "For maintainers", "For volunteers", "For researchers"
+PLAYER: Final = "For players"
 ROLES: Final = {
     (README, "Try it"),
+    (README, PLAYER),
     (README, VOLUNTEER),
     (README, MAINTAINER),
     (README, RESEARCHER),
@@ -259,7 +261,7 @@ def test_a_volunteer_plays_for_the_server(maintainer: Shell, server: dict[str, C
 
 
 @pytest.mark.slow
-def test_a_player_and_a_researcher_need_no_server(folder: Path) -> None:
+def test_a_researcher_needs_no_server(folder: Path) -> None:
     shell = Shell(folder, folder.parent / "researcher")
     for section in (VOLUNTEER, RESEARCHER):
         for _, command in to_run(README, section):
