@@ -226,9 +226,11 @@ def test_a_maintainer_without_docker_has_a_server(maintainer: Shell, server: dic
         "data",
         "tengen.env",
         ".venv",
+        "__pycache__",
     }
 
 
+@pytest.mark.slow
 def test_the_maintainers_other_commands(maintainer: Shell) -> None:
     for section in ((README, MAINTAINER), (DEPLOYMENT, "Without containers"), (DEPLOYMENT, "Start")):
         for block, command in to_run(*section):

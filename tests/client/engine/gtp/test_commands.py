@@ -344,7 +344,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "there is no network file /nowhere.bin.gz" in capsys.readouterr().err
     net = tmp_path / "truncated.bin.gz"
     net.write_bytes((NETS / "mini-fixup.bin.gz").read_bytes()[:2000])
-    for path, told in ((net, "truncated.bin.gz: "), (tmp_path, "there is no network file")):
+    for path, told in ((net, "truncated.bin.gz: "), (tmp_path, "is a folder, not a network file")):
         assert gtp.run(parser.parse_args(["--model", str(path)]), [], output) == 2
         error = capsys.readouterr().err
         assert told in error
