@@ -37,7 +37,7 @@ def test_bounds_hold(tmp_path: Path) -> None:
     assert found.split() == [str(value) for value in fuzz(72, 12, 150)]
 
 
-@njit(cache=True)
+@njit  # not kept: numba itself would not load the kernels that kept code refers to (common/kernel_code.py)
 def _work(state: Any, history: Any, length: int, options: Any, outputs: Any, area: Any, scratch: Any, n: int) -> None:
     planes, packed, global_inputs = outputs
     for _ in range(n):
