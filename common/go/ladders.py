@@ -18,6 +18,7 @@ import numpy as np
 from common.go.board import ko_capture
 from common.go.ladder_board import LADDER_SCRATCH as LADDER_SCRATCH
 from common.go.ladder_board import MAX_DEPTH, empty_around, load, play_stone, rebuild, undo_stone, wide
+from common.go.ladder_liberties import CAPTURES, NO_HEAD, liberties_if_played, liberty_of, look_around
 from common.go.ladder_memo import UNKNOWN, forget_board, note, recall, remember, search_key
 from common.go.ladder_readings import (
     NO_READING,
@@ -48,55 +49,12 @@ decide whether MAX_PLAYED ends them."""
 
 _NONE: Final[Any] = np.int64(NO_POINT)
 """NO_POINT as a variable, see `wide`."""
-_NO_HEAD: Final[Any] = np.int64(0)
 
 _CAPTURED: Final = 0
 _ESCAPED: Final = 1
 _OPEN: Final = 2
 
-_CAPTURES: Final = 4
-"""Added to a number of liberties, which is at most 3, where captures bring more."""
-
 # -- what a node looks at --
-
-
-@njit(cache=True, nogil=True)
-def _liberty(board: Any, head: int) -> int:
-    """The first liberty of the chain ``head``; there must be one."""
-    colour = board["colour"]
-    following = board["chain_next"]
-    stone = head
-    for _ in range(board["chain_size"][head]):
-        for offset in NEIGHBOURS:
-            near = stone + offset
-            if colour[near] == EMPTY:
-                return near
-        stone = following[stone]
-    return NO_POINT
-
-
-@njit(cache=True, nogil=True)
-def _look_around(board: Any, head: int) -> tuple[int, int, bool]:
-    """The liberties of a chain of one or two, and whether a chain of the attacker beside it is in atari."""
-    colour = board["colour"]
-    heads = board["chain_head"]
-    liberties = board["chain_liberties"]
-    attacker = opponent(colour[head])
-    first = NO_POINT
-    second = NO_POINT
-    has_prey = False
-    stone = head
-    for _ in range(board["chain_size"][head]):
-        for offset in NEIGHBOURS:
-            near = stone + offset
-            if colour[near] == EMPTY:
-                if first == NO_POINT:
-                    first = near
-                elif near != first:
-                    second = near
-            has_prey |= (colour[near] == attacker) & (liberties[heads[near]] == 1)
-        stone = board["chain_next"][stone]
-    return first, second, has_prey
 
 
 @njit(cache=True, nogil=True)
@@ -119,7 +77,7 @@ def _list_moves(board: Any, head: int, begin: int) -> int:
             if colour[near] == EMPTY:
                 extension = near
             elif colour[near] == attacker and board["chain_liberties"][heads[near]] == 1:
-                end = _append(moves, begin, end, _liberty(board, wide(heads[near])))
+                end = _append(moves, begin, end, liberty_of(board, wide(heads[near])))
         stone = board["chain_next"][stone]
     end = _append(moves, begin, end, extension)
     for index in range(begin, end):
@@ -135,116 +93,6 @@ def _append(moves: Any, begin: int, end: int, move: int) -> int:
             return end
     moves[end] = move
     return end + 1
-
-
-@njit(cache=True, nogil=True)
-def _liberties_if_played(board: Any, point: int, colour_played: int, spent: int, lost: int, enough: int) -> int:
-    """Liberties, counted up to ``enough``, of the chain that a stone at ``point`` would belong to.
-
-    Args:
-        spent: head of a chain beside the point that is known to bring no other liberty, or 0.
-        lost: a liberty that the opponent will have taken by then, or NO_POINT.
-        enough: 2 or 3.
-
-    Returns:
-        0 for a suicide, to ``enough`` for that and more; with _CAPTURES added if the stone captures, not counting what
-        that frees.
-    """
-    colour = board["colour"]
-    heads = board["chain_head"]
-    liberties = board["chain_liberties"]
-    found = 0
-    captures = 0
-    friends = False
-    for offset in NEIGHBOURS:  # no branches, which would be mispredicted; a point without a stone has no liberties
-        near = point + offset
-        head = heads[near]
-        is_own = colour[near] == colour_played
-        found += (colour[near] == EMPTY) & (near != lost)
-        friends |= is_own & (head != spent) & (liberties[head] > 1)
-        captures |= (not is_own) & (liberties[head] == 1)
-    if found < enough and friends:
-        found = _liberties_with_friends(board, point, colour_played, spent, lost, enough)
-    return min(found, enough) + _CAPTURES * captures
-
-
-@njit(cache=True, nogil=True)
-def _touches(board: Any, point: int, head: int) -> bool:
-    """Whether a stone of the chain ``head`` is beside ``point``."""
-    heads = board["chain_head"]
-    return bool(
-        (heads[point - STRIDE] == head)
-        | (heads[point - 1] == head)
-        | (heads[point + 1] == head)
-        | (heads[point + STRIDE] == head)
-    )
-
-
-@njit(cache=True, nogil=True)
-def _liberties_with_friends(board: Any, point: int, colour_played: int, spent: int, lost: int, enough: int) -> int:
-    """The same where chains beside the point may bring liberties, without captures."""
-    colour = board["colour"]
-    heads = board["chain_head"]
-    liberties = board["chain_liberties"]
-    only = _NO_HEAD
-    friends = 0
-    found = 0
-    for offset in NEIGHBOURS:
-        near = point + offset
-        if colour[near] != colour_played:
-            found += (colour[near] == EMPTY) & (near != lost)
-            continue
-        friend = wide(heads[near])
-        if friend != spent and friend != only and liberties[friend] > 1:
-            only = friend
-            friends += 1
-            if liberties[friend] - 1 - (lost != NO_POINT) >= enough:
-                return enough
-    if friends > 1:
-        return _liberties_of_friends(board, point, colour_played, spent, lost, enough)
-    found += liberties[only] - 1 - (lost != NO_POINT and _touches(board, lost, only))
-    for offset in NEIGHBOURS:
-        near = point + offset
-        found -= colour[near] == EMPTY and near != lost and _touches(board, near, only)
-    return int(min(found, enough))
-
-
-@njit(cache=True, nogil=True)
-def _liberties_of_friends(board: Any, point: int, colour_played: int, spent: int, lost: int, enough: int) -> int:
-    """The same where several chains may have liberties in common, which are looked for stone by stone."""
-    colour = board["colour"]
-    heads = board["chain_head"]
-    liberties = board["chain_liberties"]
-    found = 0
-    first = NO_POINT
-    second = NO_POINT
-    for offset in NEIGHBOURS:
-        near = point + offset
-        if colour[near] == EMPTY and near != lost:
-            first, second = second, near
-            found += 1
-    for offset in NEIGHBOURS:
-        near = point + offset
-        friend = heads[near]
-        if colour[near] != colour_played or friend == spent or liberties[friend] == 1:
-            continue
-        stone = near
-        for _ in range(board["chain_size"][friend]):
-            for other in NEIGHBOURS:
-                liberty = stone + other
-                if (
-                    colour[liberty] == EMPTY
-                    and liberty != point
-                    and liberty != lost
-                    and liberty != first
-                    and liberty != second
-                ):
-                    found += 1
-                    if found >= enough:
-                        return enough
-                    first, second = second, liberty
-            stone = board["chain_next"][stone]
-    return found
 
 
 @njit(cache=True, nogil=True)
@@ -288,7 +136,7 @@ def _enter_defender(board: Any, target: int, frame: Any) -> int:
     if board["chain_liberties"][head] >= 2 or board["ko_point"] != NO_POINT:
         return _ESCAPED
     frame["end_move"] = _list_moves(board, head, wide(frame["next_move"]))
-    if board["as_katago"] and passes_for_escaped(board, head, _liberty(board, head), frame):
+    if board["as_katago"] and passes_for_escaped(board, head, liberty_of(board, head), frame):
         return _ESCAPED
     return _OPEN
 
@@ -306,7 +154,7 @@ def _enter_attacker(board: Any, target: int, frame: Any) -> int:
     if liberties >= 3:
         return _ESCAPED
     defender = wide(board["colour"][head])
-    first, second, has_prey = _look_around(board, head)
+    first, second, has_prey = look_around(board, head)
     note(board["memo"], first)
     note(board["memo"], second)
     first_empty = empty_around(board, first)
@@ -356,10 +204,10 @@ def _foresee(board: Any, target: int, move: int, liberties: int) -> int:
     Counts in ``played`` what playing would have counted, so that MAX_PLAYED ends the same searches.
 
     Args:
-        liberties: what `_liberties_if_played` says of the move.
+        liberties: what `liberties_if_played` says of the move.
     """
     depth = board["depth"]
-    if board["played"] + 2 > MAX_PLAYED or depth + 2 >= board["max_depth"] or liberties >= _CAPTURES:
+    if board["played"] + 2 > MAX_PLAYED or depth + 2 >= board["max_depth"] or liberties >= CAPTURES:
         return _OPEN
     if depth % 2 == 0:
         if liberties == 2:
@@ -372,8 +220,8 @@ def _foresee(board: Any, target: int, move: int, liberties: int) -> int:
     begin = board["frame"][depth - 1]["end_move"]
     other = wide(board["moves"][2 * begin + 2 - frame["next_move"]])  # of moves[begin] and the next the one not taken
     head = wide(board["chain_head"][target])
-    found = _liberties_if_played(board, other, wide(board["colour"][head]), head, move, 3)
-    if found == 2 or found >= _CAPTURES:
+    found = liberties_if_played(board, other, wide(board["colour"][head]), head, move, 3)
+    if found == 2 or found >= CAPTURES:
         return _OPEN
     board["played"] += 1 + (found > 0)  # the defender does not play a suicide
     return _ESCAPED if found == 3 else _CAPTURED
@@ -396,7 +244,7 @@ def _search(board: Any, target: int, defender: int) -> int:
             move = wide(moves[frame["next_move"]])
             frame["next_move"] += 1
             mover = defender if defends else opponent(defender)
-            liberties = _liberties_if_played(board, move, mover, _NO_HEAD, _NONE, 3 if defends else 2)
+            liberties = liberties_if_played(board, move, mover, NO_HEAD, _NONE, 3 if defends else 2)
             if liberties == 0 or move == board["ko_point"]:
                 continue
             verdict = _foresee(board, target, move, liberties)
@@ -490,10 +338,10 @@ def _glance(board: Any, head: int, move: int, other: int, has_prey: bool) -> int
     ``other`` is the chain's second liberty.
     """
     defender = wide(board["colour"][head])
-    found = _liberties_if_played(board, other, defender, head, move, 3)
-    if found % _CAPTURES == 3 or move == board["ko_point"]:
+    found = liberties_if_played(board, other, defender, head, move, 3)
+    if found % CAPTURES == 3 or move == board["ko_point"]:
         return _ESCAPED
-    own = _liberties_if_played(board, move, opponent(defender), _NO_HEAD, _NONE, 2)
+    own = liberties_if_played(board, move, opponent(defender), NO_HEAD, _NONE, 2)
     if own == 0:
         return _ESCAPED
     if found <= 1 and not has_prey and own == 2:
@@ -509,9 +357,9 @@ def _is_laddered_now(board: Any, head: int) -> bool:
         keep_reading(board["readings"], reading)
         return verdict_of(reading)
     defender = wide(board["colour"][head])
-    liberty, _, has_prey = _look_around(board, head)
-    found = _liberties_if_played(board, liberty, defender, _NO_HEAD, _NONE, 3)
-    if found % _CAPTURES == 3:
+    liberty, _, has_prey = look_around(board, head)
+    found = liberties_if_played(board, liberty, defender, NO_HEAD, _NONE, 3)
+    if found % CAPTURES == 3:
         return False
     if found <= 1 and not has_prey:
         return True
@@ -534,7 +382,7 @@ def _works(board: Any, head: int, move: int, other: int, has_prey: bool, frame: 
 @njit(cache=True, nogil=True)
 def _find_working_moves(board: Any, head: int, ladder: Any, frame: Any) -> bool:
     """Marks the attacker's moves that capture a chain of two liberties; whether there is one."""
-    first, second, has_prey = _look_around(board, head)
+    first, second, has_prey = look_around(board, head)
     first_works = _works(board, head, first, second, has_prey, frame)
     second_works = _works(board, head, second, first, has_prey, frame)
     bit = 1 << opponent(board["colour"][head])
